@@ -52,7 +52,7 @@ func areText(what []string) string {
 func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	tightest := math.Inf(1)
 	for _, l := range loads {
-		for _, s := range l.Profile.SLOs {
+		for _, s := range l.Profile.AllSLOs() {
 			if s.Metric == metric.PersistLag {
 				tightest = min(tightest, s.Bound)
 			}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"sync"
 
+	"assay/harness/load/fleet"
+
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
@@ -156,7 +158,7 @@ func (s Subject) judge(o observations) Findings {
 	}
 	all = append(all, s.gaugesFindings(o.gauges)...)
 	for _, l := range s.Loads {
-		all = append(all, scriptFinding(l.Profile.Name, s.File.ScriptPath(l.Profile), o.scripts[l.Profile.Name]))
+		all = append(all, scriptFinding(l.Profile.Name, fleet.MainOf(s.File, l.Profile).String(), o.scripts[l.Profile.Name]))
 	}
 	if s.Influx.URL != "" {
 		all = append(all, influxFinding(o.view))

@@ -91,7 +91,7 @@ func (s Subject) gaugeFinding(r gaugeResult) Finding {
 // none. It considers one profile only, if named.
 func (s Subject) profileJudging(name, profile string) string {
 	for _, l := range s.Loads {
-		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && slices.ContainsFunc(l.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == name }) {
+		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && slices.ContainsFunc(l.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == name }) {
 			return l.Profile.Name
 		}
 	}

@@ -25,7 +25,7 @@ type script struct {
 // the same environment. The result is by profile.
 func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 	keyOf := func(p spec.Profile) string {
-		return strings.Join(append(s.environment(p), s.File.ScriptPath(p)), "\x00")
+		return strings.Join(append(s.environment(p), fleet.MainOf(s.File, p).String()), "\x00")
 	}
 	found := map[string]*script{}
 	var wg sync.WaitGroup
@@ -37,7 +37,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		one := &script{}
 		found[k] = one
 		wg.Go(func() {
-			one.Script, one.err = fleet.CheckScript(ctx, s.Executable, s.File.ScriptPath(l.Profile), s.environment(l.Profile))
+			one.Script, one.err = fleet.CheckScripts(ctx, s.Executable, s.File, l.Profile, s.environment(l.Profile))
 		})
 	}
 	wg.Wait()

@@ -36,7 +36,7 @@ func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
 		Duration: l.Plan.Duration() + l.Plan.Timeout, Peak: l.Plan.Peak(),
-		Ledger: l.Profile.Ledger != nil, Database: l.Profile.NeedsDatabase(),
+		Ledger: slices.ContainsFunc(l.Profile.PerFlow(), func(p spec.Profile) bool { return p.Ledger != nil }), Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {
 		s.WorkerVUs = max(s.WorkerVUs, w.VUs)

@@ -38,6 +38,27 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 // NewWeighted plans a profile on workers whose shares of the load are in proportion to
 // their weights, which are positive.
 func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
+	if len(p.Flows) == 0 {
+		pl, err := newFlow(p, weights, seed)
+		if err != nil {
+			return Plan{}, err
+		}
+		return pl, pl.checkWorkers(p.Name)
+	}
+	var flows []Flow
+	for i, of := range p.PerFlow() {
+		pl, err := newFlow(of, weights, seedOf(seed, i))
+		if err != nil {
+			return Plan{}, err
+		}
+		flows = append(flows, Flow{of.Flow, pl})
+	}
+	pl := sum(flows, weights, seed)
+	return pl, pl.checkWorkers(p.Name)
+}
+
+// newFlow plans one flow, or a profile without flows.
+func newFlow(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
 	switch {
 	case p.Load.Threads > 0:
@@ -49,20 +70,26 @@ func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 	}
 	countArrivals(pl.Stages)
 	if pl.JudgedArrivals() == 0 {
-		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Name)
+		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Title())
 	}
 	peak := pl.Peak()
 	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, p.SLOs, p.Timeout) })
-	largest := slices.MaxFunc(pl.Workers, func(a, b Worker) int { return cmp.Compare(a.Share, b.Share) })
+	return pl, nil
+}
+
+// checkWorkers refuses a plan that is too much for one of its workers.
+func (p Plan) checkWorkers(name string) error {
+	peak := p.Peak()
+	largest := slices.MaxFunc(p.Workers, func(a, b Worker) int { return cmp.Compare(a.Share, b.Share) })
 	if rate := peak * largest.Share; rate > MaxRate {
-		return Plan{}, fmt.Errorf("plan %s: %s per worker is more than the maximum of %d/s: use more workers",
-			p.Name, quantity.Format(rate, "1/s"), MaxRate)
+		return fmt.Errorf("plan %s: %s per worker is more than the maximum of %d/s: use more workers",
+			name, quantity.Format(rate, "1/s"), MaxRate)
 	}
 	if largest.VUs > MaxVUs {
-		return Plan{}, fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
-			p.Name, quantity.Exact(peak), largest.VUs, MaxVUs)
+		return fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
+			name, quantity.Exact(peak), largest.VUs, MaxVUs)
 	}
-	return pl, nil
+	return nil
 }
 
 // closed plans the closed model: a warm-up and a hold with a fixed number of VUs.
@@ -129,6 +156,8 @@ func (p *Plan) addStages(l spec.Load) {
 		}
 		rate = s.Rate
 		switch {
+		case s.Overload:
+			p.add(Overload, s.For, rate, rate)
 		case s.Judge:
 			p.Target = max(p.Target, rate)
 			p.Judged = append(p.Judged, p.add(Hold, s.For, rate, rate))

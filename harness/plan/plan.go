@@ -11,6 +11,7 @@ const (
 	Baseline = "baseline"
 	Ramp     = "ramp"
 	Hold     = "hold"
+	Overload = "overload" // above the target: judged by goodput, and by how fast the system settles after it
 	Cooldown = "cool-down"
 )
 
@@ -50,10 +51,17 @@ type Fleet struct {
 	Sequence string   `json:"sequence,omitempty"` // k6 execution segment sequence, e.g. "0,1/2,1"; empty for one worker
 }
 
-// Plan is what a run will do.
+// Flow is the plan of one of a profile's flows.
+type Flow struct {
+	Name string `json:"name"`
+	Plan
+}
+
+// Plan is what a run will do. That of a profile with flows is the sum of theirs: its stages
+// have the total rate, and its judged windows are those in which any flow is judged.
 type Plan struct {
 	Unit     string   `json:"unit"`
-	Target   float64  `json:"target"` // highest judged rate, arrivals per second
+	Target   float64  `json:"target"` // highest judged rate, arrivals per second; with flows, the sum of theirs
 	Stages   []Stage  `json:"stages"`
 	Baseline *Window  `json:"baseline,omitempty"` // nil: the plan has none
 	Judged   []Window `json:"judged"`
@@ -69,6 +77,20 @@ type Plan struct {
 	Closed bool `json:"closed,omitempty"`
 	Fleet
 	DisplacedAfter time.Duration `json:"displaced_after_ns"` // a slot that the generator starts later than this is displaced
+	Flows          []Flow        `json:"flows,omitempty"`    // nil: the profile has one scenario
+}
+
+// PerFlow is the plan of each flow of the profile, in its order; of a profile without flows
+// the plan itself.
+func (p Plan) PerFlow() []Plan {
+	if len(p.Flows) == 0 {
+		return []Plan{p}
+	}
+	all := make([]Plan, len(p.Flows))
+	for i, f := range p.Flows {
+		all[i] = f.Plan
+	}
+	return all
 }
 
 // Duration is the length of the schedule; transactions may end up to Timeout

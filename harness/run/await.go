@@ -54,7 +54,7 @@ func (a *arrival) unfinished() bool {
 // collectors still run: a service may answer first and store later. It gives up when none
 // has appeared for the wait. Whether the rows are the right ones is for reconcile to find.
 func (l *reconciler) await(ctx context.Context, acknowledged int64, report func(text string)) {
-	if l.spec == nil || l.dsn == "" || acknowledged == 0 || ctx.Err() != nil {
+	if len(l.ledgers) == 0 || l.dsn == "" || acknowledged == 0 || ctx.Err() != nil {
 		return
 	}
 	db, err := databases.Open(l.dsn)
@@ -97,11 +97,15 @@ func (l *reconciler) awaitRows(ctx context.Context, db *database.DB, want int64,
 func (l *reconciler) count(ctx context.Context, db *database.DB) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	n, err := ledger.Count(ctx, db, l.spec.Persisted, l.run)
-	if err != nil {
-		return 0, errors.Join(errCount, err)
+	total := int64(0)
+	for _, of := range l.ledgers {
+		n, err := ledger.Count(ctx, db, of.Persisted, l.run)
+		if err != nil {
+			return 0, errors.Join(errCount, err)
+		}
+		total += n
 	}
-	return n, nil
+	return total, nil
 }
 
 // errCount: the rows cannot be counted, for example because the query's columns have the

@@ -33,13 +33,26 @@ func vusText(p plan.Plan) string {
 
 var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
 
-// scriptDigests lists the scenario and the local modules that it imports, with the
-// digests of their content. Paths are relative to the folder of the scenario.
-func scriptDigests(script string) ([]record.Digest, error) {
-	root := filepath.Dir(script)
+// scriptDigests are those of the profile's scripts. Paths are relative to the folder of its
+// scenario, or with flows to that of thresholds.json.
+func (o Options) scriptDigests() ([]record.Digest, error) {
+	var scripts []string
+	for _, of := range o.Profile.PerFlow() {
+		scripts = append(scripts, o.File.ScriptPath(of))
+	}
+	root := filepath.Dir(scripts[0])
+	if len(o.Profile.Flows) > 0 {
+		root = filepath.Dir(o.File.Path)
+	}
+	return digestsOf(root, scripts...)
+}
+
+// digestsOf lists scripts and the local modules that they import, with the digests of their
+// content. Paths are relative to root.
+func digestsOf(root string, scripts ...string) ([]record.Digest, error) {
 	var digests []record.Digest
 	seen := map[string]bool{}
-	queue := []string{script}
+	queue := slices.Clone(scripts)
 	for len(queue) > 0 {
 		path := queue[0]
 		queue = queue[1:]
@@ -48,7 +61,7 @@ func scriptDigests(script string) ([]record.Digest, error) {
 		}
 		seen[path] = true
 		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) && path != script {
+		if errors.Is(err, fs.ErrNotExist) && !slices.Contains(scripts, path) {
 			continue // an import in a comment: the scenario initialises without it
 		}
 		if err != nil {

@@ -26,7 +26,7 @@ func TestScriptDigestsFollowImports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	digests, err := scriptDigests(filepath.Join(dir, "main.js"))
+	digests, err := digestsOf(dir, filepath.Join(dir, "main.js"))
 	if err != nil {
 		t.Fatal(err)
 	}

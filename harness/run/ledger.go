@@ -34,11 +34,17 @@ const (
 	cleanupChunk = 1000
 )
 
+// flowLedger is the ledger of one of the profile's flows.
+type flowLedger struct {
+	flow int // its number in the profile, from 0
+	*spec.Ledger
+}
+
 // reconciler reads persisted identities from the database after the load, compares them
 // with those that the record holds as acknowledged, and removes the run's rows.
 type reconciler struct {
 	run        string
-	spec       *spec.Ledger
+	ledgers    []flowLedger // none: nothing is compared
 	invariants []spec.Invariant
 	dsn        string
 	wait       time.Duration      // for a row, after the last one that appeared
@@ -48,8 +54,13 @@ type reconciler struct {
 }
 
 func newReconciler(o Options) *reconciler {
-	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit}
-	for _, s := range o.Profile.SLOs {
+	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit}
+	for i, of := range o.Profile.PerFlow() {
+		if of.Ledger != nil {
+			l.ledgers = append(l.ledgers, flowLedger{i, of.Ledger})
+		}
+	}
+	for _, s := range o.Profile.AllSLOs() {
 		if s.Metric == metric.PersistLag {
 			l.wait = max(l.wait, persistTimeout+time.Duration(s.Bound*float64(time.Millisecond)))
 		}
@@ -61,7 +72,7 @@ func newReconciler(o Options) *reconciler {
 // the wait ends, records them, and checks the invariants. Once ctx is done it compares
 // nothing, since rows may still be on their way.
 func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
-	if l.spec == nil {
+	if len(l.ledgers) == 0 {
 		l.checkInvariants(ctx, nil)
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}, nil
 	}
@@ -124,7 +135,7 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 // still be writing. It also does so after ctx is done; once force is done only if that
 // takes a moment.
 func (l *reconciler) clean(ctx, force context.Context, report func(text string)) error {
-	if l.spec == nil || l.dsn == "" || len(l.spec.Cleanup) == 0 {
+	if l.dsn == "" || len(l.cleanup()) == 0 {
 		return nil
 	}
 	db, err := databases.Open(l.dsn)
@@ -168,7 +179,15 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 func (l *reconciler) remove(ctx context.Context, db *database.DB) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	return ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
+	return ledger.Remove(ctx, db, l.cleanup(), l.run)
+}
+
+// cleanup are the statements that remove the rows of all flows.
+func (l *reconciler) cleanup() (all []string) {
+	for _, of := range l.ledgers {
+		all = append(all, of.Cleanup...)
+	}
+	return all
 }
 
 // extend returns a context that is done after limit, or the given time after ctx is
@@ -218,12 +237,20 @@ func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer
 	defer idle.Stop()
 	rows := 0
 	err = w.Persisted(func(add func(ledger.Entry) error) error {
-		return ledger.Read(ctx, db, l.spec.Persisted, l.run, func(e ledger.Entry) error {
-			if rows++; rows%each == 0 {
-				idle.Reset(queryTimeout)
+		for _, of := range l.ledgers {
+			err := ledger.Read(ctx, db, of.Persisted, l.run, func(e ledger.Entry) error {
+				if rows++; rows%each == 0 {
+					idle.Reset(queryTimeout)
+				}
+				e.Flow = of.flow
+				return add(e)
+			})
+			if err != nil {
+				return err
 			}
-			return add(e)
-		})
+			idle.Reset(queryTimeout)
+		}
+		return nil
 	})
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &ledger.ReadError{Err: context.Cause(ctx)} // database/sql says that it was cancelled

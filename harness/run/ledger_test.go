@@ -32,10 +32,10 @@ func TestCleanupRetriesAfterDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			dsn.DBName = "shop"
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), spec: &spec.Ledger{Cleanup: spec.Statements{
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{
 				"DELETE a, b FROM a STRAIGHT_JOIN b ON a.run_id = ? AND b.id = a.id AND b.run_id = ?",
 				"DELETE FROM c WHERE run_id = ?",
-			}}}
+			}}}}}
 
 			// InnoDB rolls back the transaction that has changed fewer rows: the cleanup.
 			work, err := root.BeginTx(t.Context(), nil)

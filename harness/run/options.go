@@ -98,5 +98,5 @@ const (
 	Tick                   // a second of load has passed
 )
 
-// script is the path of the profile's scenario.
-func (o Options) script() string { return o.File.ScriptPath(o.Profile) }
+// script is what the workers run.
+func (o Options) script() fleet.Main { return fleet.MainOf(o.File, o.Profile) }

@@ -83,7 +83,7 @@ func TestReconcile(t *testing.T) {
 					}
 				}
 			})
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}}}
 			fact, writeError := l.reconcile(ctx, w)
 			if fact.State != c.want.State || fact.Reason != c.want.Reason || (writeError == nil) != c.writes {
 				t.Errorf("%+v, %v, want %+v", fact, writeError, c.want)
@@ -155,7 +155,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 			})
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}}}
 			l.await(t.Context(), acknowledged, func(string) {})
 			fact, err := l.reconcile(t.Context(), w)
 			if err != nil || fact.State != record.StateOK || fact.Unfinished != c.unfinished {
@@ -178,7 +178,7 @@ func TestCleanupInChunks(t *testing.T) {
 		t, root, "CREATE DATABASE shop", "CREATE TABLE shop.events (run_id VARCHAR(20), KEY (run_id))",
 		"INSERT INTO shop.events SELECT IF(seq > 10, 'r', 'other') FROM shop.seq_1_to_20000",
 	)
-	l := &reconciler{run: "r", dsn: server.DSN(), spec: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}
+	l := &reconciler{run: "r", dsn: server.DSN(), ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}}}
 	if err := l.clean(t.Context(), t.Context(), func(string) {}); err != nil {
 		t.Error(err)
 	}

@@ -116,7 +116,7 @@ func (r *run) create(context.Context) (err error) {
 	if err := r.checkWorkers(); err != nil {
 		return err
 	}
-	scripts, err := scriptDigests(r.script())
+	scripts, err := r.scriptDigests()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *run) finish(ctx context.Context) error {
 	if text := r.server.refused(); text != "" {
 		limitations = append(limitations, "connections were refused by the coordinator: "+text)
 	}
-	if r.Profile.Ledger != nil {
+	if len(r.ledger.ledgers) > 0 {
 		r.step("comparing acknowledged and persisted transactions")
 	}
 	if len(r.Profile.Invariants) > 0 {

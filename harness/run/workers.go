@@ -282,7 +282,7 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 	go func() {
 		t0, err := r.coordinator.AwaitStart(ctx)
 		if errors.Is(err, tooLong) {
-			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script())
+			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script().String())
 		}
 		started <- result{t0, err}
 	}()
@@ -302,7 +302,7 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 				}
 			case <-time.After(200 * time.Millisecond):
 			}
-			next := "try the scenario alone: assay k6 run " + r.script()
+			next := "try the scenario alone: assay k6 run " + r.script().String()
 			if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
 				next = "" // alone, it would send to that host
 			}

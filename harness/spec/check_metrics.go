@@ -66,19 +66,23 @@ func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
 			found = append(found, mismatch{at, &e})
 		}
 	}
-	for _, s := range p.SLOs {
+	for _, s := range p.AllSLOs() {
+		place := []string{"slo"}
+		if s.Flow != "" {
+			place = []string{"flows", s.Flow, "slo"}
+		}
 		d, ok := known[s.Metric]
 		if !ok {
 			judged := func(d metric.Descriptor) bool { return len(d.SLO) > 0 }
-			report(s.MetricText(), s.At, p.unknownMetric(s.Metric, "slo", known, judged))
+			report(s.MetricText(), s.At, p.unknownMetric(s.Metric, place, known, judged))
 		} else if problem := s.mismatch(d, true); problem != "" {
-			report(s.MetricText(), s.At, Error{Place: p.place("slo", s.MetricText()), Problem: problem})
+			report(s.MetricText(), s.At, Error{Place: p.place(append(place, s.MetricText())...), Problem: problem})
 		}
 	}
 	for _, a := range p.Abort {
 		d, ok := known[a.Metric]
 		if !ok {
-			report("abort", a.At, p.unknownMetric(a.Metric, "abort", known, isRate))
+			report("abort", a.At, p.unknownMetric(a.Metric, []string{"abort"}, known, isRate))
 		} else if !isRate(d) {
 			report("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
 		}
@@ -94,10 +98,21 @@ func isRate(d metric.Descriptor) bool { return d.Kind == metric.Rate }
 
 // unknownMetric is the error for an unknown metric; it suggests the nearest of those
 // that fit.
-func (p Profile) unknownMetric(name, key string, known map[string]metric.Descriptor, fit func(metric.Descriptor) bool) Error {
+func (p Profile) unknownMetric(name string, place []string, known map[string]metric.Descriptor, fit func(metric.Descriptor) bool) Error {
 	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return !fit(known[n]) })
 	return Error{
-		Place: p.place(key), Problem: unknown("metric", name, fitting),
-		Next: fmt.Sprintf("metrics known once %s has initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
+		Place: p.place(place...), Problem: unknown("metric", name, fitting),
+		Next: fmt.Sprintf("metrics known once %s has initialised: %s", p.scripts(), strings.Join(fitting, ", ")),
 	}
+}
+
+// scripts names the profile's scripts.
+func (p Profile) scripts() string {
+	var all []string
+	for _, of := range p.PerFlow() {
+		if !slices.Contains(all, of.Scenario) {
+			all = append(all, of.Scenario)
+		}
+	}
+	return strings.Join(all, " and ")
 }

@@ -38,7 +38,7 @@ func (s SLO) alwaysCounted() string {
 	switch {
 	case s.Descriptor().From(metric.SourceLedger):
 		return s.Metric + " is always counted: every transaction of the run is reconciled"
-	case s.Descriptor().From(metric.SourceCoordinator):
+	case s.Descriptor().From(metric.SourceCoordinator), s.Descriptor().From(metric.SourceStages):
 		return s.Metric + " is always counted: it is about this run as a whole"
 	case s.OfGauge():
 		return s.Metric + " is always counted, second by second"

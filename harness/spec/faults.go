@@ -46,19 +46,6 @@ func (f Fault) String() string {
 // Ends reports whether something is done to end the fault.
 func (f Fault) Ends() bool { return f.Node != "" || len(f.Undo) > 0 }
 
-// RecoveryLimit is the longest time that the profile allows a system to recover from a
-// fault; ok is false if it has no SLO on that.
-func (p Profile) RecoveryLimit() (limit time.Duration, ok bool) {
-	for _, s := range p.SLOs {
-		if s.Metric == metric.RecoveryTime {
-			if d := time.Duration(s.Bound * float64(time.Millisecond)); !ok || d < limit {
-				limit, ok = d, true
-			}
-		}
-	}
-	return limit, ok
-}
-
 // faultList reads the faults of a profile.
 func (r *reader) faultList(n *node) (all []Fault) {
 	if n == nil {
@@ -149,8 +136,13 @@ func (r *reader) offset(n *node) (d time.Duration, ok bool) {
 
 // checkFaults reports what misplacedFaults finds.
 func (r *reader) checkFaults(n *node, p Profile) {
-	if n == nil || len(p.Faults) != len(n.children) || !n.parent.get("load").validTree() || !n.parent.get("slo").validTree() {
+	if n == nil || len(p.Faults) != len(n.children) {
 		return
+	}
+	for _, key := range []string{"load", "slo", "flows"} {
+		if c := n.parent.get(key); c != nil && !c.validTree() {
+			return
+		}
 	}
 	for _, m := range p.misplacedFaults() {
 		at := n
@@ -179,8 +171,8 @@ func (p Profile) misplacedFaults() (all []misplacedFault) {
 	if !slices.IsSortedFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) }) {
 		all = append(all, misplacedFault{-1, "the faults are not in the order of their times", `sort them by "at"`})
 	}
-	limit, _ := p.RecoveryLimit()
-	window, left := p.Load.sinceFirstJudged()
+	limit, _ := p.Limit(metric.RecoveryTime)
+	window, left := p.sinceFirstJudged()
 	for i, f := range p.Faults {
 		if needed := f.At + f.For + max(limit, Settled) + Settled; f.At >= window {
 			all = append(all, misplacedFault{i, fmt.Sprintf("%s comes after the first judged window, which has %v", f, window), "let it begin earlier"})
@@ -209,20 +201,30 @@ func (p Profile) faultsError() error {
 }
 
 // sinceFirstJudged is the length of the first judged window, and of the load from its start.
-func (l Load) sinceFirstJudged() (window, left time.Duration) {
+func (p Profile) sinceFirstJudged() (window, left time.Duration) {
+	first, end := time.Duration(-1), time.Duration(0)
+	for _, of := range p.PerFlow() {
+		start, length, whole := of.Load.firstJudged()
+		if first < 0 || start < first {
+			first, window = start, length
+		}
+		end = max(end, whole)
+	}
+	return window, end - first
+}
+
+// firstJudged is when the first judged window starts, its length, and that of the load.
+func (l Load) firstJudged() (start, length, whole time.Duration) {
 	if len(l.Stages) == 0 {
-		return l.Hold, l.Hold + l.Cooldown
+		start = l.Warmup + l.Baseline.For + l.Ramp
+		return start, l.Hold, start + l.Hold + l.Cooldown
 	}
 	for _, s := range l.Stages {
-		if window > 0 {
-			left += s.Ramp
+		whole += s.Ramp
+		if s.Judge && length == 0 {
+			start, length = whole, s.For
 		}
-		if s.Judge && window == 0 {
-			window = s.For
-		}
-		if window > 0 {
-			left += s.For
-		}
+		whole += s.For
 	}
-	return window, left
+	return start, length, whole
 }

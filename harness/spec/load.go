@@ -174,6 +174,7 @@ func (l Load) checkStages(c *loadCheck) {
 			c.fail(fmt.Sprintf("rate %g schedules no transaction in %v", s.Rate, s.For), "", at("rate")...)
 		}
 	}
+	l.checkOverloads(c)
 	switch {
 	case !known:
 	case !judged:

@@ -76,13 +76,14 @@ func (r *reader) stages(n *node, l *Load) bool {
 }
 
 func (r *reader) stage(n *node) (s Stage) {
-	if !r.object(n, []string{"rate", "for"}, []string{"ramp", "judge"}) {
+	if !r.object(n, []string{"rate", "for"}, []string{"ramp", "judge", "overload"}) {
 		return s
 	}
 	s.Rate, _ = r.number(n.get("rate"))
 	s.For, _ = r.duration(n.get("for"))
 	s.Ramp, _ = r.duration(n.get("ramp"))
 	s.Judge = r.bool(n.get("judge"))
+	s.Overload = r.bool(n.get("overload"))
 	return s
 }
 

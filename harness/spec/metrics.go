@@ -56,10 +56,10 @@ func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
 
 // Sampled reports whether samples of the load decide the SLO, so that workers
 // count its violations; the others are decided by the ledger, by what the coordinator
-// found, or by a gauge.
+// found, by how stages of the load went, or by a gauge.
 func (s SLO) Sampled() bool {
 	d := s.Descriptor()
-	return !d.From(metric.SourceLedger) && !d.From(metric.SourceCoordinator) && !s.OfGauge()
+	return !d.From(metric.SourceLedger) && !d.From(metric.SourceCoordinator) && !d.From(metric.SourceStages) && !s.OfGauge()
 }
 
 // Latency reports whether the SLO bounds a percentile of a latency of the load, in

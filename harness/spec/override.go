@@ -16,25 +16,42 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 	if err := p.overrideError(c.faults); err != nil {
 		return Profile{}, err
 	}
-	l, before := p.Load, p.Target()
+	before := p.Target()
 	if before <= 0 {
 		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "the load has no rate to scale", ""}})
 	}
-	// Multiplying first keeps whole numbers whole; the target itself is exact.
-	scale := func(rate float64) float64 {
-		if rate == before { //nolint:staticcheck // exact on purpose
-			return target
+	return p.withLoads(func(l Load) Load {
+		// Multiplying first keeps whole numbers whole; the target itself is exact.
+		scale := func(rate float64) float64 {
+			if rate == before { //nolint:staticcheck // exact on purpose
+				return target
+			}
+			return rate * target / before
 		}
-		return rate * target / before
+		l.Target, l.Baseline.Rate = scale(l.Target), scale(l.Baseline.Rate)
+		l.Stages = slices.Clone(l.Stages)
+		for i := range l.Stages {
+			l.Stages[i].Rate = scale(l.Stages[i].Rate)
+		}
+		return l
+	})
+}
+
+// withLoads is the profile with another load, or with another load for each of its flows.
+func (p Profile) withLoads(change func(Load) Load) (Profile, error) {
+	if len(p.Flows) == 0 {
+		p.Load = change(p.Load)
+		if err := p.overrideError(p.Load.check(allValid)); err != nil {
+			return Profile{}, err
+		}
+		return p, nil
 	}
-	l.Target, l.Baseline.Rate = scale(l.Target), scale(l.Baseline.Rate)
-	l.Stages = slices.Clone(l.Stages)
-	for i := range l.Stages {
-		l.Stages[i].Rate = scale(l.Stages[i].Rate)
-	}
-	p.Load = l
-	if err := p.overrideError(l.check(allValid)); err != nil {
-		return Profile{}, err
+	p.Flows = slices.Clone(p.Flows)
+	for i, f := range p.Flows {
+		p.Flows[i].Load = change(f.Load)
+		if err := p.overrideError(p.Flows[i].Load.check(allValid), "flows", f.Name); err != nil {
+			return Profile{}, err
+		}
 	}
 	return p, nil
 }
@@ -43,15 +60,17 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 // has none. A hold_max that does not fit the new hold changes with it, to keep the
 // number of looks.
 func (p Profile) WithHold(d time.Duration) (Profile, error) {
-	if len(p.Load.Stages) > 0 {
-		return Profile{}, &Error{
-			Place:   p.place("load"),
-			Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
-			Next:    `change "for" of its stages in the file`,
+	for _, of := range p.PerFlow() {
+		if len(of.Load.Stages) > 0 {
+			return Profile{}, &Error{
+				Place:   p.place("load"),
+				Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
+				Next:    `change "for" of its stages in the file`,
+			}
 		}
 	}
-	p.Load = p.Load.withHold(d)
-	if err := p.overrideError(p.Load.check(allValid)); err != nil {
+	p, err := p.withLoads(func(l Load) Load { return l.withHold(d) })
+	if err != nil {
 		return Profile{}, err
 	}
 	if err := p.faultsError(); err != nil {
@@ -61,12 +80,12 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 }
 
 // overrideError returns the first fault as an error without a line.
-func (p Profile) overrideError(faults []loadFault) error {
+func (p Profile) overrideError(faults []loadFault, of ...string) error {
 	if len(faults) == 0 {
 		return nil
 	}
 	f := faults[0]
-	return &Error{Place: p.place(append([]string{"load"}, f.path...)...), Problem: f.problem, Next: f.hint}
+	return &Error{Place: p.place(append(append(of, "load"), f.path...)...), Problem: f.problem, Next: f.hint}
 }
 
 // place is the place of a key of this profile, as in errors of the file.
@@ -82,13 +101,16 @@ func (p Profile) place(path ...string) string {
 	return place
 }
 
-// Target is the highest judged rate, which WithRate replaces.
-func (p Profile) Target() float64 {
-	target := p.Load.Target
-	for _, s := range p.Load.Stages {
-		if s.Judge {
-			target = max(target, s.Rate)
+// Target is the highest judged rate, which WithRate replaces; with flows, the sum of theirs.
+func (p Profile) Target() (sum float64) {
+	for _, of := range p.PerFlow() {
+		target := of.Load.Target
+		for _, s := range of.Load.Stages {
+			if s.Judge {
+				target = max(target, s.Rate)
+			}
 		}
+		sum += target
 	}
-	return target
+	return sum
 }

@@ -12,16 +12,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Profile is one entry of thresholds.json: a scenario, its load, and the SLOs of the
-// system under test.
+// Profile is one entry of thresholds.json: a scenario or several flows, their load, and the
+// SLOs of the system under test.
 type Profile struct {
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
-	Scenario    string           `json:"scenario"` // path of the k6 script, relative to thresholds.json
-	Load        Load             `json:"load"`
-	Timeout     time.Duration    `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
-	SLOs        []SLO            `json:"slos"`       // sorted by metric, then by place in the file
+	Scenario    string           `json:"scenario,omitempty"` // path of the k6 script, relative to thresholds.json; empty: Flows have theirs
+	Load        Load             `json:"load"`               // not of a profile with flows
+	Timeout     time.Duration    `json:"timeout_ns"`         // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	SLOs        []SLO            `json:"slos"`               // sorted by metric, then by place in the file; with flows, those of the whole run
 	Ledger      *Ledger          `json:"ledger,omitempty"`
+	Flows       []Flow           `json:"flows,omitempty"`         // nil: the profile has one scenario
+	Flow        string           `json:"flow,omitempty"`          // of a profile that PerFlow made: the flow
 	Reader      *Lag             `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
 	Consumer    *Consumer        `json:"consumer,omitempty"`      // source of consumer_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
@@ -49,20 +51,32 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules"}) {
+	optional := []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules", "flows"}
+	flows := n.get("flows") != nil
+	if flows {
+		optional = slices.DeleteFunc(append(optional, "load", "slo"), func(key string) bool { return key == "flows" || key == "ledger" })
+		if !r.objectRefusing(n, []string{"flows"}, optional, ofFlows) {
+			return p
+		}
+	} else if !r.object(n, []string{"scenario", "load", "slo"}, optional) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
 		p.Description = d.text
 	}
-	p.Scenario = r.scenario(n.get("scenario"))
-	p.Load = r.load(n.get("load"))
-	p.Timeout = r.timeout(n.get("timeout"))
-	p.Ledger = r.ledger(n.get("ledger"))
 	p.Reader = r.lag(n.get("binlog_reader"))
 	p.Consumer = r.consumer(n.get("consumer"))
 	p.Gauges = r.gauges(n.get("gauges"))
-	p.SLOs = r.slos(n.get("slo"))
+	if flows {
+		r.withFlows(n, &p)
+	} else {
+		p.Scenario = r.scenario(n.get("scenario"))
+		p.Load = r.load(n.get("load"))
+		p.Timeout = r.timeout(n.get("timeout"))
+		p.Ledger = r.ledger(n.get("ledger"))
+		p.SLOs = r.slos(n.get("slo"))
+		r.checkOverload(n, p.Load, p.SLOs)
+	}
 	p.Abort = r.abort(n.get("abort"))
 	p.Faults = r.faultList(n.get("faults"))
 	r.checkFaults(n.get("faults"), p)
@@ -71,6 +85,12 @@ func (r *reader) profile(n *node) Profile {
 	p.Env = r.env(n.get("env"))
 	p.Rules = r.rules(n.get("rules"))
 	return p
+}
+
+// ofFlows are the keys that a profile with flows has in each of them.
+var ofFlows = map[string]refusal{
+	"scenario": {`"scenario" and "flows" are mutually exclusive`, "a profile has either one scenario, or flows with one each"},
+	"ledger":   {`with flows, each flow has its own "ledger"`, "move it to the flows that acknowledge transactions"},
 }
 
 // scenario reads a path below the folder of the thresholds file: the record holds the

@@ -13,15 +13,20 @@ const (
 const CertificateHold = 600 * time.Second
 
 // TargetHold is the total time for which judged windows hold the target rate; time at
-// a lower rate does not count.
-func (p Profile) TargetHold() time.Duration {
-	total := p.Load.Hold
-	for _, s := range p.Load.Stages {
-		if s.Judge && s.Rate == p.Target() {
-			total += s.For
+// a lower rate does not count. With flows, it is that of the flow with the shortest.
+func (p Profile) TargetHold() (least time.Duration) {
+	for i, of := range p.PerFlow() {
+		total := of.Load.Hold
+		for _, s := range of.Load.Stages {
+			if s.Judge && s.Rate == of.Target() {
+				total += s.For
+			}
+		}
+		if i == 0 || total < least {
+			least = total
 		}
 	}
-	return total
+	return least
 }
 
 // Scope is the scope that the length of the profile's windows allows.

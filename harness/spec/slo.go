@@ -26,7 +26,7 @@ func (r *reader) slos(n *node) []SLO {
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
 		named := problem == ""
 		if named {
-			problem, hint = s.reserved(n.parent)
+			problem, hint = s.reserved(n.parent, profileOf(n.parent))
 		}
 		if problem != "" {
 			r.failKey(c, problem, hint)
@@ -54,12 +54,12 @@ func (r *reader) slos(n *node) []SLO {
 }
 
 // reserved checks an SLO on a metric of Assay: it takes no tags, and some need a key
-// of the profile that says where to read them.
-func (s SLO) reserved(profile *node) (problem, hint string) {
+// of the profile, or of its flow, that says where to read them.
+func (s SLO) reserved(flow, profile *node) (problem, hint string) {
 	d := s.Descriptor()
 	read := "read"
 	if d.From(metric.SourceLedger) {
-		read = "read back"
+		read, profile = "read back", flow
 	}
 	switch {
 	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
@@ -68,4 +68,12 @@ func (s SLO) reserved(profile *node) (problem, hint string) {
 		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key), "add " + exampleOfPath(d.Key)
 	}
 	return "", ""
+}
+
+// profileOf is the profile that an object with SLOs belongs to: itself, or that of a flow.
+func profileOf(n *node) *node {
+	if n.parent != nil && n.parent.name == "flows" && n.parent.parent != nil {
+		return n.parent.parent
+	}
+	return n
 }

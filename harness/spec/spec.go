@@ -53,6 +53,8 @@ type Stage struct {
 	For   time.Duration `json:"for_ns"`
 	Ramp  time.Duration `json:"ramp_ns,omitempty"`
 	Judge bool          `json:"judge,omitempty"`
+	// Overload: the rate is above the target, and judged by goodput instead of latency.
+	Overload bool `json:"overload,omitempty"`
 }
 
 // Aggregate is the statistic that an SLO compares with its bound.
@@ -77,6 +79,7 @@ const (
 
 // SLO is one condition on one metric.
 type SLO struct {
+	Flow       string         `json:"flow,omitempty"`     // that it is on; empty: of a profile without flows, or of the whole run
 	Metric     string         `json:"metric"`             // e.g. "http_req_duration"
 	Selector   []metric.Label `json:"selector,omitempty"` // e.g. name:pay; sorted by key
 	Expression string         `json:"expression"`         // as in the file, spaces removed, e.g. "p(95)<200"
@@ -95,7 +98,13 @@ func (s SLO) MetricText() string {
 }
 
 // ID is the SLO as text; two SLOs are equal if and only if their IDs are.
-func (s SLO) ID() string { return s.MetricText() + ":" + s.Expression }
+func (s SLO) ID() string {
+	id := s.MetricText() + ":" + s.Expression
+	if s.Flow != "" {
+		id = s.Flow + "/" + id
+	}
+	return id
+}
 
 // Violates reports whether one sample violates the SLO: a latency at or over the
 // bound, or for rates with an upper bound a sample that is not 0 (with a lower bound:

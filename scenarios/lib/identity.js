@@ -14,13 +14,15 @@ export function run() {
 // the rest of an iteration without requests. The first one stays valid: it reads the
 // current iteration.
 let scenario;
+let prefix;
 
-// iteration is the number of this iteration in the run, over all workers, in order
+// iteration is the flow and the number of this iteration in it, over all workers, in order
 // of start and whichever VU runs it: random choices seeded with it are the same when
 // the run is repeated.
 export function iteration() {
   scenario ??= exec.scenario;
-  return String(scenario.iterationInTest);
+  prefix ??= `${scenario.name}-`;
+  return prefix + scenario.iterationInTest;
 }
 
 // transaction is an identity that is unique among all iterations of all runs.

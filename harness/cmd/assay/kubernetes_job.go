@@ -70,11 +70,11 @@ func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[s
 func pack(ctx context.Context, o run.Options) (files []byte, folder string, err error) {
 	// Of the database that the script finds in the cluster.
 	dsn, nodes := cmp.Or(o.DSN, fleet.PlaceholderDSN), cmp.Or(o.Nodes, fleet.PlaceholderNodes)
-	archive, err := fleet.Archive(ctx, o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Profile, o.Target, o.ID, o.Seed, dsn, nodes))
+	archive, err := fleet.Archive(ctx, o.Executable, fleet.MainOf(o.File, o.Profile), fleet.Environment(o.Profile, o.Target, o.ID, o.Seed, dsn, nodes))
 	if err != nil {
 		return nil, "", err
 	}
-	scripts, err := fleet.Files(archive, o.File.ScriptPath(o.Profile))
+	scripts, err := fleet.Files(archive, fleet.MainOf(o.File, o.Profile))
 	if err != nil {
 		return nil, "", err
 	}

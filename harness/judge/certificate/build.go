@@ -7,6 +7,7 @@ import (
 	"assay/harness/document"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -23,25 +24,24 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
-		Rate: Rate{
-			Unit: v.Rate.Unit, Target: v.Rate.Target, Lowest: v.Rate.Lowest, Achieved: round(v.Rate.Achieved),
-			Scheduled: v.Rate.Scheduled, Completed: v.Rate.Completed, Dropped: v.Rate.Dropped,
-		},
-		Window:     Window(v.Window),
-		SLOs:       buildSLOs(v.SLOs),
-		Rules:      buildRules(v.Rules),
-		Latency:    buildLatency(v.Latency),
-		Outcomes:   Outcomes(v.Outcomes),
-		Waits:      buildWaits(found.Waits),
-		Split:      buildSplit(found.Split),
-		Bottleneck: buildBottleneck(found.Bottleneck),
-		Statements: buildStatements(found.Statements),
-		Resources:  buildResources(found.Resources),
-		Errors:     buildErrors(v.Errors),
-		Pool:       buildPool(v.Pool),
-		Ledger:     buildLedger(v.Ledger),
-		Faults:     buildFaults(v.Recoveries),
-		Invariants: buildInvariants(v.Invariants),
+		Rate:        buildRate(v.Rate),
+		Window:      Window(v.Window),
+		Flows:       buildFlows(v.Flows),
+		SLOs:        buildSLOs(v.SLOs),
+		Rules:       buildRules(v.Rules),
+		Latency:     buildLatency(v.Latency),
+		Outcomes:    Outcomes(v.Outcomes),
+		Waits:       buildWaits(found.Waits),
+		Split:       buildSplit(found.Split),
+		Bottleneck:  buildBottleneck(found.Bottleneck),
+		Statements:  buildStatements(found.Statements),
+		Resources:   buildResources(found.Resources),
+		Errors:      buildErrors(v.Errors),
+		Pool:        buildPool(v.Pool),
+		Ledger:      buildLedger(v.Ledger),
+		Faults:      buildFaults(v),
+		LoadChanges: buildLoadChanges(v),
+		Invariants:  buildInvariants(v.Invariants),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
 			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
@@ -66,6 +66,23 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		c.Attempts = &n
 	}
 	return c
+}
+
+func buildRate(r verdict.Rate) Rate {
+	return Rate{
+		Unit: r.Unit, Target: r.Target, Lowest: r.Lowest, Achieved: round(r.Achieved),
+		Scheduled: r.Scheduled, Completed: r.Completed, Dropped: r.Dropped,
+	}
+}
+
+func buildFlows(flows []verdict.Flow) (all []Flow) {
+	for _, f := range flows {
+		all = append(all, Flow{
+			Name: f.Name, Scenario: f.Scenario, Verdict: f.Outcome.String(), Rate: buildRate(f.Rate), Window: Window(f.Window),
+			Outcomes: Outcomes(f.Outcomes), Latency: buildLatency(f.Latency), Ledger: buildLedger(f.Ledger),
+		})
+	}
+	return all
 }
 
 func buildFleet(workers []verdict.Worker) []Worker {
@@ -93,7 +110,7 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 	all := make([]SLO, 0, len(slos))
 	for _, s := range slos {
 		all = append(all, SLO{
-			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
+			Flow: s.Flow, Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
 			Observed: roundNear(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper), Basis: string(s.Basis),
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed, Cleared: s.Cleared,
 			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed), Correlation: round(s.Correlation),
@@ -248,15 +265,51 @@ func buildLedger(l *verdict.Ledger) *Ledger {
 	}
 }
 
-func buildFaults(recoveries []verdict.Recovery) (all []Fault) {
-	between := func(b verdict.Between) Between { return Between{Least: round(b.Least), Most: round(b.Most)} }
-	for _, r := range recoveries {
-		all = append(all, Fault{
-			Number: r.Number, Fault: r.Fault, End: r.End, At: r.At.UTC().Truncate(time.Millisecond),
-			FirstSuccessMs: between(r.FirstSuccess), RecoveryMs: between(r.Recovered),
+func buildBetween(b verdict.Between) Between {
+	return Between{Least: round(b.Least), Most: round(b.Most)}
+}
+
+// eachRecovery visits the recoveries with their flow.
+func eachRecovery(v verdict.Verdict, visit func(flow string, r verdict.Recovery)) {
+	if len(v.Flows) == 0 {
+		for _, r := range v.Recoveries {
+			visit("", r)
+		}
+	}
+	for _, f := range v.Flows {
+		for _, r := range f.Recoveries {
+			visit(f.Name, r)
+		}
+	}
+}
+
+func buildFaults(v verdict.Verdict) (all []Fault) {
+	eachRecovery(v, func(flow string, r verdict.Recovery) {
+		if r.Metric == metric.RecoveryTime {
+			all = append(all, Fault{
+				Flow: flow, Number: r.Number, Fault: r.Fault, End: r.End, At: r.At.UTC().Truncate(time.Millisecond),
+				FirstSuccessMs: buildBetween(r.FirstSuccess), RecoveryMs: buildBetween(r.Recovered),
+				Scheduled: r.Scheduled, NotCompleted: r.NotCompleted,
+			})
+		}
+	})
+	return all
+}
+
+func buildLoadChanges(v verdict.Verdict) (all []LoadChange) {
+	eachRecovery(v, func(flow string, r verdict.Recovery) {
+		change := "step up"
+		switch r.Metric {
+		case metric.RecoveryTime:
+			return
+		case metric.SettleTime:
+			change = "end of overload"
+		}
+		all = append(all, LoadChange{
+			Flow: flow, Change: change, Rate: r.Rate, At: r.At.UTC(), SettledMs: buildBetween(r.Recovered),
 			Scheduled: r.Scheduled, NotCompleted: r.NotCompleted,
 		})
-	}
+	})
 	return all
 }
 

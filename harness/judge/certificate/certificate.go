@@ -22,6 +22,7 @@ type Certificate struct {
 	Claim       string             `json:"claim" jsonschema:"minLength=1"`
 	Rate        Rate               `json:"rate"`
 	Window      Window             `json:"window"`
+	Flows       []Flow             `json:"flows,omitempty"` // of the profile, each in its own windows; missing: it has one scenario
 	SLOs        []SLO              `json:"slos"`
 	Rules       []Rule             `json:"rules"`
 	Latency     map[string]Latency `json:"latency" jsonschema:"requires=transaction"` // of transactions from their scheduled arrival ("transaction"), and of requests by name
@@ -34,6 +35,7 @@ type Certificate struct {
 	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // of the judged windows, by who noticed them and by class; null: no transaction was scheduled
 	Pool        *Pool              `json:"pool"`                                      // the service's pool of database connections; null: not reported
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
+	LoadChanges []LoadChange       `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none
 	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
 	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
 	Generator   Generator          `json:"generator"`
@@ -74,8 +76,22 @@ type Window struct {
 	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // of judged windows between start and end; seconds is their total
 }
 
+// Flow is one of the profile's flows and its result. Its SLOs are among those of the
+// certificate.
+type Flow struct {
+	Name     string             `json:"name" jsonschema:"minLength=1"`
+	Scenario string             `json:"scenario" jsonschema:"minLength=1"` // path of its script
+	Verdict  string             `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
+	Rate     Rate               `json:"rate"`
+	Window   Window             `json:"window"`
+	Outcomes Outcomes           `json:"outcomes"`
+	Latency  map[string]Latency `json:"latency" jsonschema:"requires=transaction"`
+	Ledger   *Ledger            `json:"ledger"` // null: not compared
+}
+
 // SLO is one condition and its result.
 type SLO struct {
+	Flow       string   `json:"flow,omitempty" jsonschema:"minLength=1"` // that it is on; missing: of a profile without flows, or of the whole run
 	Metric     string   `json:"metric" jsonschema:"minLength=1"`
 	Expression string   `json:"expression" jsonschema:"minLength=1"`
 	Unit       string   `json:"unit" jsonschema:"optional"` // of limit, observed, lower and upper
@@ -266,9 +282,21 @@ type Ledger struct {
 	PersistLagMs   PersistLag `json:"persist_lag_ms"`
 }
 
+// LoadChange is the end of an overload, or a step up in load, and how the system got over it.
+type LoadChange struct {
+	Flow         string    `json:"flow,omitempty" jsonschema:"minLength=1"`
+	Change       string    `json:"change" jsonschema:"enum=end of overload,enum=step up"`
+	Rate         float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // of the overload, or after the step, per second
+	At           time.Time `json:"at"`
+	SettledMs    Between   `json:"settled_ms"`                           // time from then on until the latency SLOs held for 10 s, known to a second
+	Scheduled    *int64    `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until then; null: no data
+	NotCompleted *int64    `json:"not_completed" jsonschema:"minimum=0"` // of these
+}
+
 // Fault is one disturbance: a fault that the run injected, or the end of that fault.
 type Fault struct {
-	Number int       `json:"number" jsonschema:"minimum=1"` // of the fault in the profile
+	Flow   string    `json:"flow,omitempty" jsonschema:"minLength=1"` // that recovered; missing: the profile has one scenario
+	Number int       `json:"number" jsonschema:"minimum=1"`           // of the fault in the profile
 	Fault  string    `json:"fault" jsonschema:"minLength=1"`
 	End    bool      `json:"end"` // the end of the fault, from which the system has to recover too
 	At     time.Time `json:"at"`

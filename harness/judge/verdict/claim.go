@@ -17,11 +17,14 @@ func claim(e *evidence, v Verdict) string {
 		rate = number(v.Rate.Lowest) + " to " + rate
 	}
 	load := fmt.Sprintf("%s %s for %d s", rate, rateUnit(v.Rate.Unit), e.plannedSeconds())
-	if n := len(e.plan.Judged); n > 1 {
+	if n := len(e.plan.Judged); n > 1 && len(e.flows) == 0 {
 		load += fmt.Sprintf(" in %d windows", n)
 	}
 	if rest := e.plannedSeconds() - e.seconds; rest > 0 && len(e.recovered) > 0 && e.aborted == nil {
-		load += fmt.Sprintf(" (%d s of them outside of recoveries from faults)", e.seconds)
+		load += fmt.Sprintf(" (%d s of them outside of recoveries)", e.seconds)
+	}
+	if len(e.flows) > 0 {
+		load = e.flowsText()
 	}
 	where := conditions(e)
 	switch v.Outcome {
@@ -42,6 +45,23 @@ func claim(e *evidence, v Verdict) string {
 	}
 }
 
+// flowsText is the load of each flow: "3 flows (viewers 400 to 800/s, payments 50/s) for 65 s".
+func (e *evidence) flowsText() string {
+	var all []string
+	for _, f := range e.flows {
+		rate := number(f.plan.Target)
+		if lowest := f.plan.LowestJudged(); lowest < f.plan.Target {
+			rate = number(lowest) + " to " + rate
+		}
+		all = append(all, f.flow()+" "+rate+"/s")
+	}
+	flows := fmt.Sprintf("%d flows", len(all))
+	if len(all) == 1 {
+		flows = "1 flow"
+	}
+	return fmt.Sprintf("%s (%s) for %d s", flows, strings.Join(all, ", "), e.plannedSeconds())
+}
+
 func rateUnit(unit string) string {
 	if unit == "rps" {
 		return "requests per second"
@@ -55,8 +75,11 @@ func conditions(e *evidence) string {
 	if shared := e.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
 	}
-	if faults := e.recoveryText(); faults != "" {
+	if faults := e.recoveryText(func(r Recovery) bool { return r.Metric == metric.RecoveryTime }); faults != "" {
 		text += "; under faults: " + faults
+	}
+	if changes := e.recoveryText(func(r Recovery) bool { return r.Metric != metric.RecoveryTime }); changes != "" {
+		text += "; " + changes
 	}
 	if of := e.Rejudged; of != nil {
 		text += "; re-judged with " + of.Path
@@ -68,15 +91,26 @@ func conditions(e *evidence) string {
 // others. Uncompleted transactions come first: they break the latency SLOs too, which
 // would suggest a slow system.
 func failReason(e *evidence, v Verdict) string {
-	slos := v.SLOs
-	first, more := firstWith(slos, Fail)
-	if first.Metric == "" { // a validity rule failed instead
-		for _, r := range v.Rules {
-			if r.Outcome == Fail {
-				return r.Detail
-			}
+	for _, f := range e.flows {
+		if slo, _ := firstWith(f.slos, Fail); slo.Metric != "" {
+			_, more := firstWith(v.SLOs, Fail)
+			return f.inFlow(f.sloReason(f.slos, more))
 		}
 	}
+	if first, more := firstWith(e.slos, Fail); first.Metric != "" {
+		return e.sloReason(e.slos, more)
+	}
+	for _, r := range v.Rules { // a validity rule failed instead
+		if r.Outcome == Fail {
+			return r.Detail
+		}
+	}
+	return ""
+}
+
+// sloReason is failReason for SLOs of which one failed, besides so many more.
+func (e *evidence) sloReason(slos []SLO, more int) string {
+	first, _ := firstWith(slos, Fail)
 	if last := slos[len(slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
 		var counts []string
 		for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {

@@ -32,8 +32,9 @@ type evidence struct {
 
 	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
-	recovered []Recovery // from each fault of the profile, and from its end
-	whole     *evidence  // on all judged windows, with the seconds of recoveries; itself if none were cut out
+	flows     []*evidence // of a profile that has some; nil otherwise
+	recovered []Recovery  // from each fault of the profile, and from its end; from changes in load
+	whole     *evidence   // on all judged windows, with the seconds of recoveries; itself if none were cut out
 
 	streams map[string]record.Source
 	losses  []loss  // workers that did not end by themselves, earliest first
@@ -76,16 +77,41 @@ func gather(r record.Run) *evidence {
 	}
 	e.losses = e.findLosses()
 	e.restrict(e.judged(), nil)
-	var recovering []record.Span
-	e.recovered, recovering = e.recoveries()
 	e.whole = e
-	if limit, ok := r.Plan.Profile.RecoveryLimit(); ok && len(recovering) > 0 {
+	if len(r.Plan.Profile.Flows) > 0 { // each of them recovers by itself
+		for _, of := range r.PerFlow() {
+			e.flows = append(e.flows, gather(of))
+		}
+		return e
+	}
+	var cuts []recovering
+	e.recovered, cuts = e.recoveries()
+	if len(cuts) > 0 {
 		whole := *e
 		e.whole = &whole
-		e.restrict(withoutRecovery(e.spans, recovering, limit))
+		e.restrict(e.withoutRecovery(e.spans, cuts))
 	}
 	return e
 }
+
+// perFlow is the evidence on each flow; on the whole run if it has none.
+func (e *evidence) perFlow() []*evidence {
+	if len(e.flows) == 0 {
+		return []*evidence{e}
+	}
+	return e.flows
+}
+
+// inFlow is a text about the flow that the evidence is on.
+func (e *evidence) inFlow(text string) string {
+	if e.flow() == "" {
+		return text
+	}
+	return e.flow() + ": " + text
+}
+
+// flow names the flow that the evidence is on; empty: on the whole run.
+func (e *evidence) flow() string { return e.Plan.Profile.Flow }
 
 // restrict sets the seconds that the evidence is about. windowOf is the judged window of
 // each span; nil: each is a window.

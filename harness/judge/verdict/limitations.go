@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
@@ -36,20 +37,39 @@ func limitations(e *evidence, rules []Rule) []string {
 		all = append(all, "ledger: "+l.Reason)
 	}
 	all = append(all, e.unjudgedChecks()...)
-	all = append(all, e.foreignLimitations()...)
+	for _, f := range e.perFlow() {
+		for _, text := range f.foreignLimitations() {
+			all = append(all, f.inFlow(text))
+		}
+	}
 	if e.killedNode() && e.Ledger != nil {
 		all = append(all, "durability when a host loses power was not tested")
 	} else {
 		all = append(all, "durability when a process or host is killed was not tested")
 	}
-	if n := e.whole.seconds - e.seconds; n > 0 {
-		all = append(all, fmt.Sprintf("%d s of the judged windows belong to recoveries from faults: only recovery_time, the ledger, persist_lag and invariants judge them", n))
+	for _, f := range e.perFlow() {
+		if n := f.whole.seconds - f.seconds; n > 0 {
+			all = append(all, f.inFlow(fmt.Sprintf("%d s of the judged windows belong to recoveries: only the SLOs on recoveries (%s), the ledger, persist_lag and invariants judge them", n, f.recoverySLOs())))
+		}
+		for _, text := range f.shortRun() {
+			all = append(all, f.inFlow(text))
+		}
 	}
-	all = append(all, e.shortRun()...)
 	if e.countsOnly() {
 		all = append(all, e.countedText())
 	}
 	return append(all, e.Facts.Limitations...)
+}
+
+// recoverySLOs names the metrics of the profile's SLOs on recoveries.
+func (e *evidence) recoverySLOs() string {
+	var names []string
+	for _, name := range []string{metric.RecoveryTime, metric.SettleTime, metric.TimeToScale} {
+		if _, ok := e.Plan.Profile.Limit(name); ok {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // killedNode reports whether the process of a node was killed under load.
@@ -87,7 +107,7 @@ func (e *evidence) loosenedLimits() (all []string) {
 
 // unjudgedChecks reports failed checks of the script that no SLO judges.
 func (e *evidence) unjudgedChecks() []string {
-	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Checks }) {
+	if slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Checks }) {
 		return nil
 	}
 	made, _ := e.sum(metric.Checks+metric.RateTotal, nil)
@@ -142,7 +162,7 @@ func (e *evidence) countedText() string {
 // countsOnly reports whether the profile has SLOs that cannot be inferred: maxima, and
 // SLOs that are not decided by samples.
 func (e *evidence) countsOnly() bool {
-	return slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
+	return slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
 }
 
 // loggedErrors are the first errors that the workers logged, where transactions

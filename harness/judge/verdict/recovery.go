@@ -9,15 +9,18 @@ import (
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 
-// Recovery is how the system got over one disturbance: a fault that the run injected, or
-// the end of that fault.
+// Recovery is how the system got over one disturbance: a fault that the run injected, the
+// end of that fault, the end of an overload, or a step up in load.
 type Recovery struct {
-	Number int    // of the fault in the profile, from 1
-	Fault  string // like "kill b"
-	End    bool   // the disturbance is the fault's end
+	Metric string  // that judges it: recovery_time, settle_time or time_to_scale
+	Number int     // of the fault in the profile, or of the stage in the load, from 1
+	Fault  string  // like "kill b"; empty: a stage of the load
+	End    bool    // the disturbance is the end of the fault, or of the overload
+	Rate   float64 // of the stage, per second; 0: it is a fault
 	At     time.Time
 	// FirstSuccess is the time from At until the first transaction ended as completed after
 	// the last second, up to the recovery, in which none did.
@@ -33,12 +36,19 @@ type Recovery struct {
 // unseen reports that the load ended too early to show anything of the disturbance.
 func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
 
-// name is the fault, or its end.
-func (r Recovery) name() string {
-	if r.End {
-		return "the end of " + r.Fault
+// Name is the disturbance, like "the end of kill b" or "the step to 800/s".
+func (r Recovery) Name() string {
+	name := r.Fault
+	switch {
+	case r.Metric == metric.SettleTime:
+		name = "the overload of " + number(r.Rate) + "/s"
+	case r.Metric == metric.TimeToScale:
+		name = "the step to " + number(r.Rate) + "/s"
 	}
-	return r.Fault
+	if r.End {
+		return "the end of " + name
+	}
+	return name
 }
 
 // Between bounds a time in ms: it is known to a second, as frames are. Most is nil where
@@ -47,17 +57,19 @@ type Between struct{ Least, Most *float64 }
 
 // disturbance is a moment from which the system has to recover.
 type disturbance struct {
-	number int
-	fault  spec.Fault
-	end    bool
-	at     time.Time
-	// effective is when what was done had returned: the disturbance begins between at and
-	// then, or up to spec.Settled later.
-	effective time.Time
+	Recovery
+	fault spec.Fault
+	// begin is how many seconds after at it has begun for certain: what was done to inject a
+	// fault takes a while, and up to spec.Settled to have an effect.
+	begin int64
+	held  int64 // for how many seconds the SLOs must hold to have recovered
 }
 
-// settledSeconds is for how many seconds the SLOs must hold after a disturbance.
-const settledSeconds = int64(spec.Settled / time.Second)
+// Seconds for which the SLOs must hold after a fault, and after a change in load.
+const (
+	settledSeconds = int64(spec.Settled / time.Second)
+	heldSeconds    = int64(spec.Held / time.Second)
+)
 
 // loadEnd is the unix second in which the load ended.
 func (e *evidence) loadEnd() int64 {
@@ -71,14 +83,10 @@ func (e *evidence) loadEnd() int64 {
 	return end
 }
 
-// disturbances are the faults that the run injected and ended, by time.
+// disturbances are the faults that the run injected and ended, the ends of overloads, and
+// the steps up in load, by time.
 func (e *evidence) disturbances() (all []disturbance) {
-	later := func(at, done time.Time) time.Time {
-		if done.Before(at) {
-			return at
-		}
-		return done
-	}
+	begin := func(at, done time.Time) int64 { return max(0, done.Unix()-at.Unix()) + settledSeconds }
 	for i, f := range e.Plan.Profile.Faults {
 		if i >= len(e.Facts.Faults) {
 			break
@@ -87,43 +95,78 @@ func (e *evidence) disturbances() (all []disturbance) {
 		if fact.At.IsZero() || fact.Error != "" {
 			continue
 		}
-		all = append(all, disturbance{number: i + 1, fault: f, at: fact.At, effective: later(fact.At, fact.Done)})
+		r := Recovery{Metric: metric.RecoveryTime, Number: i + 1, Fault: f.String(), At: fact.At}
+		all = append(all, disturbance{Recovery: r, fault: f, begin: begin(fact.At, fact.Done), held: settledSeconds})
 		if !fact.Ended.IsZero() && fact.Ended.Unix() < e.loadEnd() {
-			all = append(all, disturbance{number: i + 1, fault: f, end: true, at: fact.Ended, effective: later(fact.Ended, fact.EndDone)})
+			r.End, r.At = true, fact.Ended
+			all = append(all, disturbance{Recovery: r, fault: f, begin: begin(fact.Ended, fact.EndDone), held: settledSeconds})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b disturbance) int { return a.at.Compare(b.at) })
+	all = append(all, e.loadChanges()...)
+	slices.SortStableFunc(all, func(a, b disturbance) int { return a.At.Compare(b.At) })
 	return all
+}
+
+// loadChanges are the ends of overloads and the steps up in load that an SLO judges. A step
+// is a judged window that follows a lower rate; a ramp to it ends where the window starts.
+func (e *evidence) loadChanges() (all []disturbance) {
+	_, settles := e.Plan.Profile.Limit(metric.SettleTime)
+	_, scales := e.Plan.Profile.Limit(metric.TimeToScale)
+	before := 0.0 // rate of the last stage that was no ramp
+	for i, s := range e.plan.Stages {
+		change := func(kind string, end bool, at time.Duration) {
+			r := Recovery{Metric: kind, Number: i + 1, End: end, Rate: s.To, At: e.Facts.T0.Add(at)}
+			all = append(all, disturbance{Recovery: r, held: heldSeconds})
+		}
+		switch {
+		case s.Name == plan.Overload && settles:
+			change(metric.SettleTime, true, s.End())
+		case s.Name == plan.Hold && scales && before > 0 && s.From > before:
+			change(metric.TimeToScale, false, s.Start)
+		}
+		if s.Name != plan.Ramp {
+			before = s.To
+		}
+	}
+	return all
+}
+
+// recovering is the time in which the system was recovering from a disturbance, which an
+// SLO judges up to its limit.
+type recovering struct {
+	record.Span
+	metric string
 }
 
 // recoveries judges each disturbance, and returns the seconds in which the system was
 // recovering from it. Of a fault from which the system recovers only once it is ended, that
 // end is a part of the recovery. There is no data on a disturbance that took effect too late
 // for the load to show it.
-func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
+func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
 	for _, d := range e.disturbances() {
-		r := Recovery{Number: d.number, Fault: d.fault.String(), End: d.end, At: d.at}
-		from := d.at.Unix()
+		r := d.Recovery
+		from := r.At.Unix()
 		o := e.over(record.Span{From: from, To: e.loadEnd()})
-		begin := d.effective.Unix() - from + settledSeconds // the disturbance has begun by then
-		if begin+settledSeconds > o.seconds || !o.scheduled.found {
+		if d.begin+d.held > o.seconds || !o.scheduled.found {
 			all = append(all, r)
 			continue
 		}
 		samples := o.sampledViolations()
-		first, most, recovered := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.possible })
-		leastFirst, least, _ := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.cleared })
+		first, most, recovered := o.recoveredFrom(samples, d, func(v violations) []stats.Batch { return v.possible })
+		leastFirst, least, _ := o.recoveredFrom(samples, d, func(v violations) []stats.Batch { return v.cleared })
 		since := func(second int64) float64 {
-			return max(0, float64(time.Unix(from+second, 0).Sub(d.at))/float64(time.Millisecond))
+			return max(0, float64(time.Unix(from+second, 0).Sub(r.At))/float64(time.Millisecond))
 		}
-		if d.end {
+		// The end of a fault may show only later: that is when the recovery begins.
+		later := r.End && r.Metric == metric.RecoveryTime
+		if later {
 			r.Recovered.Least = pointer(1000 * float64(max(0, least-leastFirst-1)))
 		} else {
 			r.Recovered.Least = pointer(since(least - 1))
 		}
 		switch {
 		case !recovered:
-		case d.end:
+		case later:
 			r.Recovered.Most = pointer(1000 * float64(most-first))
 		default:
 			r.Recovered.Most = pointer(since(most))
@@ -137,11 +180,15 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 		u := e.over(record.Span{From: from, To: from + max(1, most)})
 		r.Scheduled, r.NotCompleted = pointer(u.scheduled.n), pointer(u.notCompleted())
 		all = append(all, r)
-		if most > 0 { // a transaction that arrived just before was under way
-			recovering = append(recovering, record.Span{From: from + first - 1, To: from + most})
+		switch {
+		case most == 0:
+		case r.Metric == metric.RecoveryTime: // a transaction that arrived just before was under way
+			cuts = append(cuts, recovering{record.Span{From: from + first - 1, To: from + most}, r.Metric})
+		default:
+			cuts = append(cuts, recovering{record.Span{From: from, To: from + most}, r.Metric})
 		}
 	}
-	return all, recovering
+	return all, cuts
 }
 
 // over is the evidence on other seconds than the judged ones.
@@ -151,44 +198,57 @@ func (e *evidence) over(spans ...record.Span) *evidence {
 	return &o
 }
 
-// recoveryText says what the system recovered from, and how fast; empty: nothing was
-// injected.
-func (e *evidence) recoveryText() string {
+// recoveryText says what the system recovered from, of some disturbances, and how fast;
+// empty: there were none.
+func (e *evidence) recoveryText(of func(Recovery) bool) string {
 	var texts []string
-	for _, r := range e.recovered {
-		name := r.name()
-		switch {
-		case r.unseen():
-			texts = append(texts, name+": the load ended too early to show its effect")
-		case r.Recovered.Most == nil:
-			texts = append(texts, fmt.Sprintf("%s: not recovered after %s s", name, number(*r.Recovered.Least/1000)))
-		default:
-			texts = append(texts, fmt.Sprintf("%s: recovered within %s s", name, number(*r.Recovered.Most/1000)))
+	for _, f := range e.perFlow() {
+		for _, r := range f.recovered {
+			if of(r) {
+				texts = append(texts, f.inFlow(r.text()))
+			}
 		}
 	}
 	return joinFirst(texts, 4)
 }
 
-// recoveredFrom finds the first second that is broken, of those up to begin, and the first
-// one after the last of these that is not: from which the SLOs hold. A second is broken
-// unless in it alone, with the next one, and so on up to settledSeconds, at most the share of
-// samples violates that each SLO allows, and three standard deviations of chance. Without a
-// broken second both are 0; ok is false if the SLOs do not hold again, and n is then the
-// number of seconds.
-func (e *evidence) recoveredFrom(all []sampled, begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
-	// held is how many seconds from one on hold together, settledSeconds if it is not broken.
+// text is a recovery in words.
+func (r Recovery) text() string {
+	name, over := r.Name(), "recovered"
+	if r.Metric == metric.SettleTime {
+		over = "settled"
+	} else if r.Metric == metric.TimeToScale {
+		over = "scaled"
+	}
+	switch {
+	case r.unseen():
+		return name + ": the load ended too early to show its effect"
+	case r.Recovered.Most == nil:
+		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.Recovered.Least/1000))
+	}
+	return fmt.Sprintf("%s: %s within %s s", name, over, number(*r.Recovered.Most/1000))
+}
+
+// recoveredFrom finds the first second that is broken, of those up to the disturbance's
+// begin, and the first one after the last of these that is not: from which the SLOs hold. A
+// second is broken unless in it alone, with the next one, and so on for as long as the SLOs
+// must hold, at most the share of samples violates that each SLO allows, and three standard
+// deviations of chance. Without a broken second both are 0; ok is false if the SLOs do not
+// hold again, and n is then the number of seconds.
+func (e *evidence) recoveredFrom(all []sampled, d disturbance, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
+	// held is how many seconds from one on hold together, d.held if it is not broken.
 	held := func(at int64) int64 {
-		least := settledSeconds
+		least := d.held
 		for _, v := range all {
-			least = min(least, heldSeconds(counted(v.violations)[at:at+settledSeconds], v.share))
+			least = min(least, holdTogether(counted(v.violations)[at:at+d.held], v.share))
 		}
 		return least
 	}
-	last := e.seconds - settledSeconds
+	last := e.seconds - d.held
 	first = -1
-	for at := int64(0); at <= min(begin, last); at++ {
+	for at := int64(0); at <= min(d.begin, last); at++ {
 		seconds := held(at)
-		if seconds == settledSeconds {
+		if seconds == d.held {
 			continue
 		}
 		if first < 0 {
@@ -200,7 +260,7 @@ func (e *evidence) recoveredFrom(all []sampled, begin int64, counted func(violat
 		return 0, 0, true
 	}
 	for ; n <= last; n++ {
-		if held(n) == settledSeconds {
+		if held(n) == d.held {
 			return first, max(n, first), true
 		}
 	}
@@ -228,9 +288,9 @@ func (e *evidence) sampledViolations() (all []sampled) {
 	return append(all, sampled{e.throughputViolations(), 1 - minThroughput})
 }
 
-// heldSeconds is how many seconds hold: the first one alone, the first two together, and
+// holdTogether is how many seconds hold: the first one alone, the first two together, and
 // so on. Seconds without a sample say nothing.
-func heldSeconds(seconds []stats.Batch, q float64) int64 {
+func holdTogether(seconds []stats.Batch, q float64) int64 {
 	total := stats.Batch{}
 	for i, b := range seconds {
 		total.N, total.K = total.N+b.N, total.K+b.K
@@ -255,14 +315,22 @@ func (e *evidence) firstCompleted(n int64) (second int64, ok bool) {
 // withoutRecovery cuts the seconds in which the system was recovering out of the judged
 // windows, each for as long as the profile allows, and returns what is left, with the window
 // of each part: the parts of a window are judged together.
-func withoutRecovery(windows, recovering []record.Span, limit time.Duration) (spans []record.Span, windowOf []int) {
+func (e *evidence) withoutRecovery(windows []record.Span, cuts []recovering) (spans []record.Span, windowOf []int) {
 	for i, w := range windows {
 		parts := []record.Span{w}
-		for _, cut := range recovering {
-			cut.To = min(cut.To, cut.From+1+int64(math.Ceil(limit.Seconds())))
+		for _, cut := range cuts {
+			limit, ok := e.Plan.Profile.Limit(cut.metric)
+			if !ok {
+				continue
+			}
+			seconds := int64(math.Ceil(limit.Seconds()))
+			if cut.metric == metric.RecoveryTime {
+				seconds++ // the one before the fault
+			}
+			to := min(cut.To, cut.From+seconds)
 			var rest []record.Span
 			for _, p := range parts {
-				for _, part := range []record.Span{{From: p.From, To: min(p.To, cut.From)}, {From: max(p.From, cut.To), To: p.To}} {
+				for _, part := range []record.Span{{From: p.From, To: min(p.To, cut.From)}, {From: max(p.From, to), To: p.To}} {
 					if part.Seconds() > 0 {
 						rest = append(rest, part)
 					}

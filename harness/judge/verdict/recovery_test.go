@@ -98,7 +98,7 @@ func TestRecoveredInTime(t *testing.T) {
 	if f := v.Recoveries[0].FirstSuccess; f.Least == nil || *f.Least != 5750 || *f.Most != 6750 {
 		t.Errorf("%+v", f)
 	}
-	if !strings.Contains(v.Claim, "per second for 60 s (52 s of them outside of recoveries from faults) within all") {
+	if !strings.Contains(v.Claim, "per second for 60 s (52 s of them outside of recoveries) within all") {
 		t.Error(v.Claim)
 	}
 	if !strings.Contains(v.Claim, "under faults: kill b: recovered within 6.75 s; the end of kill b: recovered within 0 s") {

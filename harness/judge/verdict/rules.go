@@ -1,6 +1,9 @@
 package verdict
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Rule is a validity rule and its result.
 type Rule struct {
@@ -17,38 +20,49 @@ type Rule struct {
 // rules is RULEBOOK section 1. The claim of an INVALID run names the first broken
 // rule, so that causes come before their consequences: whether the run and its record
 // are complete, then whether the load was as planned, then whether the data suffice.
-var rules = []struct {
-	id    string
-	check func(*evidence) Rule
-}{
-	{"worker-lost", workerLost},
-	{"complete", complete},
-	{"frames", frames},
-	{faultsRule, faultsInjected},
-	{"open-loop", openLoop},
-	{"seeded", seeded},
-	{"start-skew", startSkew},
-	{"window", windowLength},
-	{"warm-up", warmUp},
-	{"accounted", accounted},
-	{"cpu-throttled", cpuThrottled},
-	{"generator-drops", generatorDrops},
-	{"offered", offered},
-	{"generator-lag", generatorLag},
-	{"generator-cpu", generatorCPU},
-	{"machine", machine},
-	{"clock", clock},
-	{"workers-even", workersEven},
-	{"receiver", receiver},
-	{"steady", steady},
-	{"samples", samples},
-	{"per-class", perClass},
-	{"co-location", coLocation},
-	{"collector", collector},
-	{"data", data},
-	{"tool", tool},
-	{"attempts", attempts},
+//
+// Rules that are perFlow are applied to each flow of a profile, and have the worst of their
+// outcomes; the others are about the run and its workers as a whole.
+var rules = []rule{
+	{"worker-lost", workerLost, false},
+	{"complete", complete, false},
+	{"frames", frames, false},
+	{faultsRule, faultsInjected, false},
+	{"open-loop", openLoop, perFlow},
+	{"seeded", seeded, false},
+	{"start-skew", startSkew, false},
+	{"window", windowLength, perFlow},
+	{"warm-up", warmUp, perFlow},
+	{"accounted", accounted, perFlow},
+	{"cpu-throttled", cpuThrottled, false},
+	{"generator-drops", generatorDrops, perFlow},
+	{"offered", offered, perFlow},
+	{"generator-lag", generatorLag, perFlow},
+	{"generator-cpu", generatorCPU, false},
+	{"machine", machine, false},
+	{"clock", clock, false},
+	{"workers-even", workersEven, perFlow},
+	{"receiver", receiver, false},
+	{"steady", steady, perFlow},
+	{"samples", samples, perFlow},
+	{"per-class", perClass, perFlow},
+	{"co-location", coLocation, false},
+	{"collector", collector, false},
+	{dataRule, data, perFlow},
+	{"tool", tool, false},
+	{"attempts", attempts, false},
 }
+
+type rule struct {
+	id      string
+	check   func(*evidence) Rule
+	perFlow bool
+}
+
+const (
+	perFlow  = true
+	dataRule = "data"
+)
 
 func applyRules(e *evidence) []Rule {
 	all := make([]Rule, 0, len(rules))
@@ -56,11 +70,43 @@ func applyRules(e *evidence) []Rule {
 		if r.id == faultsRule && len(e.Plan.Profile.Faults) == 0 {
 			continue
 		}
-		found := r.check(e)
+		found := r.apply(e)
 		found.ID = r.id
 		all = append(all, found)
 	}
 	return all
+}
+
+// apply applies a rule to the run, or to each of its flows, and to what the run judges
+// besides.
+func (r rule) apply(e *evidence) Rule {
+	if !r.perFlow || len(e.flows) == 0 {
+		return r.check(e)
+	}
+	of := e.flows
+	if r.id == dataRule && len(e.slos) > 0 { // the run judges more than its flows
+		of = append(slices.Clone(of), e)
+	}
+	var worst Rule
+	var details, limitations []string
+	for i, f := range of {
+		found := r.check(f)
+		text := f.inFlow(found.Detail)
+		if found.Limitation != "" {
+			limitations = append(limitations, f.inFlow(found.Limitation))
+		}
+		switch {
+		case i == 0 || Worse(found.Outcome, worst.Outcome) != worst.Outcome:
+			worst, details = found, []string{text}
+		case found.Outcome == worst.Outcome:
+			if worst.Limitation == "" && found.Limitation != "" {
+				worst = found
+			}
+			details = append(details, text)
+		}
+	}
+	worst.Detail, worst.Limitation = joinFirst(details, 3), strings.Join(limitations, "; ")
+	return worst
 }
 
 // IsGeneratorRule reports whether a rule is about the offered load, not the system under

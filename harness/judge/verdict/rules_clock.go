@@ -122,7 +122,7 @@ func (e *evidence) clockReadings() (all []clockReading) {
 // of these SLOs compares two clocks.
 func (e *evidence) tightestBound() (ms float64, compared bool) {
 	ms = math.Inf(1)
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.AllSLOs() {
 		switch {
 		case s.Metric == metric.PersistLag:
 			compared = true

@@ -81,8 +81,8 @@ func (e *evidence) nonFinite() (problems []string) {
 		names = append(names, d.Name)
 	}
 	names = append(names, metric.RequestFailed+metric.RateTotal, metric.RequestFailed+metric.RateOccurred, metric.DBSample)
-	for _, s := range e.Plan.Profile.SLOs {
-		if s.Aggregate == spec.Rate && s.Metric != metric.RequestFailed {
+	for _, s := range e.Plan.Profile.AllSLOs() {
+		if s.Aggregate == spec.Rate && s.Sampled() && s.Metric != metric.RequestFailed {
 			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
 		}
 	}
@@ -226,7 +226,7 @@ func data(e *evidence) Rule {
 			without = append(without, s.name())
 			d := spec.SLO{Metric: s.Metric}.Descriptor()
 			ledger = ledger || d.From(metric.SourceLedger)
-			if d.From(metric.SourceCoordinator) {
+			if d.From(metric.SourceCoordinator) || d.From(metric.SourceStages) {
 				facts = cmp.Or(facts, e.whyNoFacts(d.Name))
 			}
 			if d.JudgedBySecond() {
@@ -259,7 +259,7 @@ func data(e *evidence) Rule {
 	}
 	if facts != "" {
 		r.Detail += "; " + facts
-		r.Advice = "Make the faults and the invariants of the profile work by hand, then run again."
+		r.Advice = "Let the run reach the end of its load, with the faults and invariants of the profile, which must also work by hand."
 	}
 	if downgraded {
 		why := "too many transactions were not completed"
@@ -275,13 +275,19 @@ func data(e *evidence) Rule {
 
 // whyNoFacts says why the coordinator has no data for an SLO on faults or invariants.
 func (e *evidence) whyNoFacts(name string) string {
-	if name == metric.RecoveryTime {
+	if name != metric.Invariants {
 		for _, r := range e.recovered {
-			if r.unseen() {
-				return "the load ended too early to show the effect of " + r.name()
+			if r.Metric == name && r.unseen() {
+				return "the load ended too early to show the effect of " + r.Name()
 			}
 		}
-		return "no fault was injected"
+		switch name {
+		case metric.RecoveryTime:
+			return "no fault was injected"
+		case metric.TimeToScale:
+			return "the run had no step up in load"
+		}
+		return "the run had no overload"
 	}
 	for _, i := range e.invariants() {
 		if i.Rows == nil {

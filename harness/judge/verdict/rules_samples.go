@@ -42,7 +42,12 @@ func samples(e *evidence) Rule {
 }
 
 // name is the condition as the certificate names it.
-func (s SLO) name() string { return s.Metric + " " + s.Expression }
+func (s SLO) name() string {
+	if s.Flow != "" {
+		return s.Flow + ": " + s.Metric + " " + s.Expression
+	}
+	return s.Metric + " " + s.Expression
+}
 
 // enough is the share of the samples needed that a condition has, by its basis.
 func (s SLO) enough() (share float64, text string) {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +40,10 @@ func (e *evidence) brokenByDelay() (ids []string) {
 		id    string
 		check func(*evidence) Rule
 	}{{"generator-drops", generatorDrops}, {"offered", offered}, {"generator-lag", generatorLag}} {
-		if r := rule.check(e); r.Outcome == Invalid && r.Observed != nil {
-			ids = append(ids, rule.id)
+		for _, of := range e.perFlow() {
+			if r := rule.check(of); r.Outcome == Invalid && r.Observed != nil && !slices.Contains(ids, rule.id) {
+				ids = append(ids, rule.id)
+			}
 		}
 	}
 	return ids

@@ -23,8 +23,10 @@ func judgeSLOs(e *evidence) []SLO {
 		switch {
 		case s.OfGauge():
 			all = append(all, judgeGauge(e, s))
-		case s.Metric == metric.RecoveryTime:
+		case s.Metric == metric.RecoveryTime, s.Metric == metric.SettleTime, s.Metric == metric.TimeToScale:
 			all = append(all, judgeRecovery(e, s))
+		case s.Metric == metric.Goodput:
+			all = append(all, judgeGoodput(e, s))
 		case s.Metric == metric.Invariants:
 			all = append(all, judgeInvariants(e, s))
 		case !s.Sampled():
@@ -35,8 +37,17 @@ func judgeSLOs(e *evidence) []SLO {
 			all = append(all, judgeLatency(e, s))
 		}
 	}
+	if len(e.flows) > 0 { // the throughput of each is judged
+		if e.aborted != nil {
+			return append(markTruncated(all), judgeAbort(e))
+		}
+		return all
+	}
 	throughput := judgeThroughput(e)
-	if e.aborted != nil {
+	switch {
+	case e.aborted != nil && e.flow() != "":
+		return markTruncated(append(all, throughput))
+	case e.aborted != nil:
 		return append(markTruncated(append(all, throughput)), judgeAbort(e))
 	}
 	if throughput.Outcome == Fail && e.sentAnything() && !e.stoppedEarly() {
@@ -77,7 +88,7 @@ func downgradeWithoutData(slos []SLO) {
 }
 
 func newSLO(s spec.SLO, unit string) SLO {
-	return SLO{Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
+	return SLO{Flow: s.Flow, Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
 }
 
 // decideByCount decides a condition on this run alone: PASS needs the most possible
@@ -97,7 +108,7 @@ func decideByCount(lo, hi, allowed int64) Outcome {
 // generator's share; an abort is decided during the run, with it, and does not count.
 func (e *evidence) failed() bool {
 	slos := e.slos
-	if e.aborted != nil && len(slos) > 0 {
+	if e.aborted != nil && e.flow() == "" && len(slos) > 0 {
 		slos = slos[:len(slos)-1] // judgeAbort's
 	}
 	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })

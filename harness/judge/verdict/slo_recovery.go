@@ -2,18 +2,19 @@ package verdict
 
 import "assay/harness/spec"
 
-// judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
+// judgeRecovery decides recovery_time, settle_time or time_to_scale by the longest recovery. It is known to a second: PASS needs the
 // longest possible time, FAIL the shortest without the generator's own delay. A disturbance
 // of which the load showed nothing leaves the SLO without data, unless another one decides
 // that it is violated.
 func judgeRecovery(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
-	if len(e.recovered) == 0 {
-		return out
-	}
-	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
+	n, broken, possible := int64(0), int64(0), int64(0)
 	unbounded, unseen := false, false
 	for _, r := range e.recovered {
+		if r.Metric != s.Metric {
+			continue
+		}
+		n++
 		if r.unseen() {
 			unseen, unbounded = true, true
 			possible++
@@ -29,7 +30,7 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		out.Upper = longer(out.Upper, r.Recovered.Most)
 		unbounded = unbounded || r.Recovered.Most == nil
 	}
-	if unseen && broken == 0 {
+	if n == 0 || unseen && broken == 0 {
 		return newSLO(s, "ms")
 	}
 	out.Observed = out.Upper

@@ -90,7 +90,7 @@ func complement(lower, upper **float64) {
 // or in one, the rate was not sustained. Whether another run would sustain it is
 // inferred as for any share.
 func judgeThroughput(e *evidence) SLO {
-	out := SLO{Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Basis: spec.Counted, Outcome: Invalid}
+	out := SLO{Flow: e.flow(), Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Basis: spec.Counted, Outcome: Invalid}
 	completed := e.ended[metric.Completed]
 	out.Observed = ratio(completed, e.scheduled)
 	if out.Observed == nil {

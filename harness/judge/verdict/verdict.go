@@ -26,11 +26,30 @@ type Verdict struct {
 	Invariants  []Invariant
 	Errors      []Error // nil: no transaction was scheduled
 	Pool        *Pool   // nil: the service reports none
+	Flows       []Flow  // nil: the profile has one scenario
 	Limitations []string
+}
+
+// Flow is the result of one of the profile's flows.
+type Flow struct {
+	Name     string
+	Scenario string // path of its script
+	// Outcome is the worst of the flow's SLOs, and of the validity rules as far as they are
+	// about the flow.
+	Outcome    Outcome
+	Rate       Rate
+	Window     Window
+	Judged     []record.Span
+	WindowOf   []int
+	Outcomes   Outcomes
+	Latency    []Latency // the transaction first, then endpoints by name
+	Ledger     *Ledger   // nil: not compared
+	Recoveries []Recovery
 }
 
 // SLO is one condition on the system under test and its result.
 type SLO struct {
+	Flow       string // that it is on; empty: of a profile without flows, or of the whole run
 	Metric     string // with its selector, as thresholds.json writes it
 	Expression string
 	Unit       string // of Observed and Limit: "ms", "share" or "count"
@@ -143,14 +162,21 @@ type Ledger struct {
 	PersistLagP50Ms, PersistLagP99Ms, PersistLagMaxMs            *float64
 }
 
-// Judge computes the verdict on a record.
+// Judge computes the verdict on a record. Each flow is judged by itself, on its own windows;
+// the run has the worst of their verdicts, and one certificate.
 func Judge(r record.Run) Verdict {
 	e := gather(r)
-	e.slos = judgeSLOs(e)
-	e.classes = judgeClasses(e)
+	var flows []Flow
+	for _, f := range e.flows {
+		f.judge()
+		flows = append(flows, f.result())
+	}
+	e.judge()
+	rules := applyRules(e)
 	v := Verdict{
-		SLOs:      e.slos,
-		Rules:     applyRules(e),
+		SLOs:      e.allSLOs(),
+		Rules:     rules,
+		Flows:     flows,
 		Rate:      e.rate(),
 		Window:    e.window(),
 		Judged:    e.spans,
@@ -162,8 +188,11 @@ func Judge(r record.Run) Verdict {
 		Errors:    e.whole.errors(),
 		Pool:      e.pool(),
 
-		Recoveries: e.recovered,
+		Recoveries: e.allRecoveries(),
 		Invariants: e.invariants(),
+	}
+	if len(flows) > 0 {
+		v.sumFlows()
 	}
 	v.Outcome = Pass
 	for _, s := range v.SLOs {
@@ -172,7 +201,7 @@ func Judge(r record.Run) Verdict {
 	for _, rule := range v.Rules {
 		v.Outcome = Worse(v.Outcome, rule.Outcome)
 	}
-	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished {
+	if lost(r) {
 		v.Outcome = Worse(v.Outcome, LostWrite)
 	}
 	v.Limitations = limitations(e, v.Rules)

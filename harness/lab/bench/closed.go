@@ -206,7 +206,7 @@ type sink struct {
 }
 
 func (b *bench) startSink() (*sink, error) {
-	data, err := json.Marshal(k6.Session{Run: "bench", Scenario: "default", DisplacedAfter: 10 * time.Millisecond})
+	data, err := json.Marshal(k6.Session{Run: "bench", Flows: []k6.Flow{{Scenario: "default", DisplacedAfter: 10 * time.Millisecond}}})
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,9 @@ type Parameters struct {
 // Register makes the executor known to k6. start waits for the fleet's common
 // start; nil starts at the next whole second.
 func Register(start Starter) {
+	shared := &process{starter: start}
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
-		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), start: start}
+		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), process: shared}
 		err := json.Unmarshal(raw, c)
 		return c, err
 	})
@@ -43,7 +44,7 @@ type executorConfig struct {
 	executor.BaseConfig
 	Parameters Parameters `json:"assay"`
 
-	start Starter // of this process
+	process *process
 }
 
 var _ lib.ExecutorConfig = &executorConfig{}

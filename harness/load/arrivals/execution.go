@@ -99,8 +99,8 @@ func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name strin
 			r.wait(ctx, timer, -due)
 			continue
 		}
-		r.out <- Scheduled{Second: int64(due / time.Second), Slots: 1}
-		r.run(vu, &Transaction{Due: due, VU: name, Stalls: &r.stalls})
+		r.out <- Scheduled{Scenario: r.executor.config.Name, Second: int64(due / time.Second), Slots: 1}
+		r.run(vu, r.newTransaction(due, name))
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 			r.leader.release()
 			return
 		}
-		t := &Transaction{Due: due, VU: name, Stalls: &r.stalls}
+		t := r.newTransaction(due, name)
 		now := time.Since(r.t0)
 		switch {
 		case now < due:
@@ -142,6 +142,10 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 			r.run(vu, t)
 		}
 	}
+}
+
+func (r *execution) newTransaction(due time.Duration, vu string) *Transaction {
+	return &Transaction{Scenario: r.executor.config.Name, Due: due, VU: vu, Stalls: &r.stalls}
 }
 
 // wait sleeps until the slot is due or the run stops.
@@ -239,7 +243,8 @@ func (r *execution) dropUnserved() (end time.Duration) {
 		if !ok || due > end {
 			return end
 		}
-		t := &Transaction{Due: due, Lag: r.stalls.lagOf(due, end), Stalls: &r.stalls}
+		t := r.newTransaction(due, "")
+		t.Lag = r.stalls.lagOf(due, end)
 		t.Queueing = end - due - t.Lag
 		r.drop(t)
 	}
@@ -251,7 +256,7 @@ func (r *execution) startHeartbeat(echo *echo) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
 	var heartbeat sync.WaitGroup
 	heartbeat.Go(func() {
-		count := newSlotCount(r.executor.newSchedule())
+		count := newSlotCount(r.executor.config.Name, r.executor.newSchedule())
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for {
@@ -278,6 +283,7 @@ func (r *execution) startHeartbeat(echo *echo) (stop func(end time.Duration)) {
 
 func (r *execution) reportStalls() {
 	for _, s := range r.stalls.unreported() {
+		s.Scenario = r.executor.config.Name
 		r.out <- s
 	}
 }

@@ -42,7 +42,7 @@ type arrivalsExecutor struct {
 func newExecutor(c *executorConfig, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
 	// Before any VU is made and setup() runs.
-	egress, err := guardEgress(state.Test.Runner, c.Parameters.Hosts)
+	egress, err := c.process.guard(state.Test.Runner, c.Parameters.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +56,15 @@ func newExecutor(c *executorConfig, state *lib.ExecutionState, log *logrus.Entry
 // Init registers the worker once its script and VUs are initialised, with all metrics
 // but this package's own.
 func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
-	if e.config.start != nil {
+	err = e.config.process.register(ctx, func() map[string]string {
 		registered := map[string]string{}
 		for _, m := range e.state.Test.Registry.All() {
 			registered[m.Name] = m.Type.String()
 		}
-		if err := e.config.start.Ready(ctx, registered); err != nil {
-			return err
-		}
+		return registered
+	})
+	if err != nil {
+		return err
 	}
 	if e.metric, err = e.state.Test.Registry.NewMetric(metric.TransactionDuration, metrics.Trend, metrics.Time); err != nil {
 		return fmt.Errorf("register %s: %w", metric.TransactionDuration, err)
@@ -145,15 +146,11 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 }
 
 func (e *arrivalsExecutor) awaitStart(ctx context.Context) (time.Time, error) {
-	if e.config.start == nil {
-		now := time.Now()
-		return now.Add(now.Truncate(time.Second).Add(time.Second).Sub(now)), nil
-	}
 	var ownSetup []byte
 	if e.config.Parameters.RunSetup {
 		ownSetup = e.state.Test.Runner.GetSetupData()
 	}
-	t0, setup, err := e.config.start.Start(ctx, ownSetup)
+	t0, setup, err := e.config.process.start(ctx, ownSetup)
 	if err != nil {
 		return time.Time{}, err
 	}

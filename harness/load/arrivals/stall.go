@@ -54,7 +54,10 @@ type Stalls struct {
 // Stall is a span in which the generator stalled, since t0. Spans do not overlap;
 // Delay is how long a wake-up took at its end, which is longer than the span where
 // an earlier stall covers the rest.
-type Stall struct{ From, To, Delay time.Duration }
+type Stall struct {
+	From, To, Delay time.Duration
+	Scenario        string // of k6, whose executor noticed it; set when it is reported
+}
 
 // GetSamples is empty: only our output reads it.
 func (Stall) GetSamples() []metrics.Sample { return nil }

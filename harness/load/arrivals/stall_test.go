@@ -86,7 +86,7 @@ func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 	s.idle.Store(0)
 	s.check(1500 * ms)
 	s.beat(1501 * ms)
-	if len(s.past) != 1 || s.past[0] != (Stall{1000 * ms, 1500 * ms, 500 * ms}) || s.backlogStall != 500*ms {
+	if len(s.past) != 1 || s.past[0] != (Stall{From: 1000 * ms, To: 1500 * ms, Delay: 500 * ms}) || s.backlogStall != 500*ms {
 		t.Errorf("stalls %v, of %s", s.past, s.backlogStall)
 	}
 }

@@ -27,6 +27,7 @@ const VUTag = "assay_vu"
 // Transaction is the outcome of one slot of the schedule, as the executor sends it to
 // the outputs. Other outputs see one sample of transaction_duration.
 type Transaction struct {
+	Scenario    string        // of k6
 	Due         time.Duration // scheduled instant, since t0
 	Latency     time.Duration // from Due to its end; the timeout for a dropped one
 	Outcome     Outcome
@@ -40,7 +41,7 @@ type Transaction struct {
 }
 
 // TransactionStart announces a transaction: samples that its VU sends from now on
-// belong to it. Only Due, VU, Lag, Queueing and Stalls are set.
+// belong to it. Only Scenario, Due, VU, Lag, Queueing and Stalls are set.
 type TransactionStart Transaction
 
 // GetSamples is empty: only our output reads it.
@@ -53,8 +54,9 @@ func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.
 // schedule itself, independently of their outcomes, so that the two can be
 // compared.
 type Scheduled struct {
-	Second int64 // since t0
-	Slots  int64
+	Scenario string // of k6
+	Second   int64  // since t0
+	Slots    int64
 }
 
 // GetSamples is empty: only our output reads it.
@@ -62,13 +64,14 @@ func (Scheduled) GetSamples() []metrics.Sample { return nil }
 
 // slotCount walks a schedule second by second.
 type slotCount struct {
+	scenario string
 	schedule *Schedule
 	next     time.Duration
 	more     bool
 }
 
-func newSlotCount(s *Schedule) *slotCount {
-	c := &slotCount{schedule: s}
+func newSlotCount(scenario string, s *Schedule) *slotCount {
+	c := &slotCount{scenario: scenario, schedule: s}
 	c.next, c.more = s.Next()
 	return c
 }
@@ -76,7 +79,7 @@ func newSlotCount(s *Schedule) *slotCount {
 // upTo reports the slots due before end that it has not reported yet.
 func (c *slotCount) upTo(end time.Duration, out chan<- metrics.SampleContainer) {
 	for c.more && c.next < end {
-		s := Scheduled{Second: int64(c.next / time.Second)}
+		s := Scheduled{Scenario: c.scenario, Second: int64(c.next / time.Second)}
 		for c.more && c.next < end && int64(c.next/time.Second) == s.Second {
 			s.Slots++
 			c.next, c.more = c.schedule.Next()

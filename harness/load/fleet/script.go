@@ -49,12 +49,29 @@ type Script struct {
 	Reconnects  bool // connections are closed after each transaction or request
 }
 
+// optionsOf are the options that have a value.
+func optionsOf(all map[string]json.RawMessage) map[string]string {
+	set := map[string]string{}
+	for name, value := range all {
+		if text := string(value); text != "null" {
+			set[name] = text
+		}
+	}
+	return set
+}
+
 // CheckScript initialises the script without running it, with a worker's environment
 // and env. It fails, with a hint, if the script does not initialise or sets its own
 // load.
 func CheckScript(ctx context.Context, executable, script string, env []string) (Script, error) {
+	found, _, err := inspect(ctx, executable, script, env)
+	return found, err
+}
+
+// inspect is CheckScript, and all options that the script sets, by name, as JSON.
+func inspect(ctx context.Context, executable, script string, env []string) (Script, map[string]string, error) {
 	if _, err := os.Stat(script); err != nil {
-		return Script{}, hint.With(fmt.Errorf("%s: the scenario cannot be read: %s", script, reason(err)), "`scenario` in thresholds.json is relative to that file")
+		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario cannot be read: %s", script, reason(err)), "`scenario` in thresholds.json is relative to that file")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
 	defer cancel()
@@ -65,13 +82,13 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return Script{}, context.Cause(ctx)
+			return Script{}, nil, context.Cause(ctx)
 		}
-		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error())), "try it alone: assay k6 inspect "+script)
+		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error())), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
-		return Script{}, fmt.Errorf("inspect %s: %w", script, err)
+		return Script{}, nil, fmt.Errorf("inspect %s: %w", script, err)
 	}
 	isSet := func(name string) bool {
 		value := string(options[name])
@@ -88,43 +105,47 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 		}
 	}
 	if len(set) == 0 {
-		return found, nil
+		return found, optionsOf(options), nil
 	}
 	slices.Sort(set)
-	return found, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], overridingOptions[set[0]]),
+	return found, nil, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], overridingOptions[set[0]]),
 		"remove it from the script's options; thresholds.json holds the load")
 }
 
 // archiveTimeout bounds the making of an archive, whose script has initialised before.
 const archiveTimeout = 2 * inspectTimeout
 
-// Archive makes the archive of a script, with the modules that it imports and the files
+// Archive makes the archive of a profile's scripts, with the modules that it imports and the files
 // that it opens, for workers on machines that do not have them. env is a worker's
 // environment, which the archive does not hold.
-func Archive(ctx context.Context, executable, script string, env []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, archiveTimeout, fmt.Errorf("%s: making its archive took more than %s", script, archiveTimeout))
+func Archive(ctx context.Context, executable string, m Main, env []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, archiveTimeout, fmt.Errorf("%s: making its archive took more than %s", m, archiveTimeout))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, executable, "k6", "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", script)
-	cmd.Env = k6Environment(env)
+	name, source, err := m.argument()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, executable, "k6", "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", name)
+	cmd.Env, cmd.Stdin = k6Environment(env), strings.NewReader(source)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s: make its archive: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error()))
+		return nil, fmt.Errorf("%s: make its archive: %s", m, cmp.Or(LastError(errOut.Bytes()), err.Error()))
 	}
 	if out.Len() > wire.MaxArchive {
-		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", script, out.Len()>>20, wire.MaxArchive>>20),
+		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, out.Len()>>20, wire.MaxArchive>>20),
 			"open smaller files in the script")
 	}
 	return out.Bytes(), nil
 }
 
-// Files names the local files that the archive of a script was made of. k6 hides the names
-// of home folders, /home/ana as /home/nobody: those in the script's own are found.
-func Files(archive []byte, script string) (paths []string, err error) {
-	script, err = filepath.Abs(script)
+// Files names the local files that an archive was made of. k6 hides the names of home
+// folders, /home/ana as /home/nobody: those in the first script's own are found.
+func Files(archive []byte, m Main) (paths []string, err error) {
+	script, err := filepath.Abs(m.scripts[0])
 	if err != nil {
 		return nil, fmt.Errorf("find the script's files: %w", err)
 	}
@@ -138,6 +159,9 @@ func Files(archive []byte, script string) (paths []string, err error) {
 			return nil, fmt.Errorf("read the script's archive: %w", err)
 		}
 		if name, isFile := strings.CutPrefix(h.Name, "file/"); isFile && h.Typeflag != tar.TypeDir {
+			if name == "-" { // the module that imports the scripts
+				continue
+			}
 			name = "/" + name
 			if inHome, ok := strings.CutPrefix(name, hidden); ok {
 				name = home + inHome

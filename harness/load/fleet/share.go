@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -37,31 +38,40 @@ func scenarioName(profile string) string {
 	return string(name)
 }
 
-// Assignment is the share of worker i, without its credential.
+// Assignment is the share of worker i, without its credential. Each flow is a scenario of
+// k6, with an executor of its own.
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	w := s.Plan.Workers[i]
-	name := scenarioName(s.Profile.Name)
-	config, err := json.Marshal(map[string]any{"scenarios": map[string]any{name: map[string]any{
-		"executor": arrivals.ExecutorType,
-		"assay": arrivals.Parameters{
-			Stages: s.Plan.Stages, Seed: s.Plan.Seed, Even: s.Plan.Even,
-			Closed: s.Plan.Closed, VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
-		},
-	}}})
+	scenarios := map[string]any{}
+	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share}
+	plans := s.Plan.PerFlow()
+	for n, p := range s.Profile.PerFlow() {
+		pl, name := plans[n], scenarioName(cmp.Or(p.Flow, p.Name))
+		scenario := map[string]any{
+			"executor": arrivals.ExecutorType,
+			"assay": arrivals.Parameters{
+				Stages: pl.Stages, Seed: pl.Seed, Even: pl.Even,
+				Closed: pl.Closed, VUs: pl.Workers[i].VUs, Timeout: pl.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
+			},
+		}
+		if p.Flow != "" {
+			scenario["exec"] = function(n)
+		}
+		scenarios[name] = scenario
+		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: p.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: p.Flow == "" || p.Ledger != nil})
+	}
+	config, err := json.Marshal(map[string]any{"scenarios": scenarios})
 	if err != nil {
 		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)
 	}
-	session, err := json.Marshal(k6.Session{
-		Run: s.Run, Scenario: name, Seed: s.Plan.Seed, SLOs: s.Profile.SLOs, DisplacedAfter: s.Plan.DisplacedAfter, Timeout: s.Plan.Timeout,
-		VUs: w.VUs, Rate: s.Plan.Target * w.Share,
-	})
+	sessionFile, err := json.Marshal(session)
 	if err != nil {
 		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)
 	}
 	return wire.Assignment{
 		Run: s.Run, Source: metric.WorkerSource(i), Number: i, Of: len(s.Plan.Workers), Archive: s.Archive,
-		Config: config, Session: session, Segment: w.Segment, Sequence: s.Plan.Sequence, Setup: i == 0,
-		SystemTags: k6.SystemTags(s.Profile.SLOs), Target: s.Target, Seed: s.Plan.Seed, Outputs: s.Outputs, Database: s.DSN,
+		Config: config, Session: sessionFile, Segment: w.Segment, Sequence: s.Plan.Sequence, Setup: i == 0,
+		SystemTags: k6.SystemTags(s.Profile.AllSLOs()), Target: s.Target, Seed: s.Plan.Seed, Outputs: s.Outputs, Database: s.DSN,
 		Nodes: s.Nodes, Env: s.Profile.Env.Pairs(),
 	}, nil
 }

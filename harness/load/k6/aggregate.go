@@ -23,17 +23,15 @@ const (
 // aggregate folds samples into one-second buckets. One goroutine adds samples, those
 // of each VU in order; another one may take the buckets.
 type aggregate struct {
-	run            string
-	seed           uint64
-	displacedAfter time.Duration
-	timeout        time.Duration
+	run  string
+	seed uint64
 
 	mu        sync.Mutex
 	t0        time.Time     // with its monotonic reading; zero until the start
 	common    time.Time     // the same instant by the coordinator's clock, which all seconds count by
 	offset    time.Duration // by which this machine's clock is ahead of it
 	index     *seriesIndex
-	txn       txnSeries
+	flows     map[string]*flow  // by k6's scenario
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
 	now       time.Duration         // since t0, at the samples that are being added
@@ -41,8 +39,15 @@ type aggregate struct {
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
 	first     *arrivals.Transaction // of the earliest slot so far
-	txnSLOs   []int                 // SLOs of transaction_duration
 	txnTotals []*int64              // totals to which a transaction adds
+}
+
+// flow is what a transaction of one scenario of k6 counts in.
+type flow struct {
+	number int // in the order of the session, from 0
+	Flow
+	txnSeries
+	slos []int // of transaction_duration
 }
 
 // txnSeries are the series of transactions.
@@ -60,33 +65,41 @@ type bucket struct {
 
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
-		run: s.Run, seed: s.Seed, displacedAfter: s.DisplacedAfter, timeout: s.Timeout,
-		index: newSeriesIndex(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
+		run: s.Run, seed: s.Seed, flows: map[string]*flow{},
+		index: newSeriesIndex(s), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
 	}
+	for i, f := range s.Flows {
+		a.flows[f.Scenario] = a.newFlow(i, f)
+	}
+	for _, name := range []string{metric.TransactionDuration, metric.Transactions, metric.GeneratorLag, metric.ArrivalQueueing} {
+		a.txnTotals = append(a.txnTotals, a.index.total(name))
+	}
+	return a
+}
+
+func (a *aggregate) newFlow(number int, s Flow) *flow {
+	f := &flow{number: number, Flow: s}
 	counter := func(name string, labels ...string) int {
 		return a.index.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
 	}
 	hist := func(name string) int {
 		return a.index.add(metric.Of(name, "scenario", s.Scenario), metric.Histogram)
 	}
-	a.txn = txnSeries{
+	f.txnSeries = txnSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),
 		ended: counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
 		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 	}
 	for i, name := range metric.Outcomes {
-		a.txn.outcomes[i] = counter(metric.Transactions, "outcome", name)
+		f.outcomes[i] = counter(metric.Transactions, "outcome", name)
 	}
-	for _, name := range []string{metric.TransactionDuration, metric.Transactions, metric.GeneratorLag, metric.ArrivalQueueing} {
-		a.txnTotals = append(a.txnTotals, a.index.total(name))
-	}
-	for i, s := range a.index.slos {
-		if s.OfTransactions() {
-			a.txnSLOs = append(a.txnSLOs, i)
+	for i, slo := range a.index.slos {
+		if slo.OfTransactions() && a.index.of[i] == s.Scenario {
+			f.slos = append(f.slos, i)
 		}
 	}
-	return a
+	return f
 }
 
 // start sets t0, by this process's clock and by the coordinator's.
@@ -108,7 +121,7 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 		case *arrivals.Transaction:
 			a.transaction(c)
 		case arrivals.Scheduled:
-			a.bucket(a.common.Unix()+c.Second).count(a.txn.scheduled, float64(c.Slots))
+			a.bucket(a.common.Unix()+c.Second).count(a.flows[c.Scenario].scheduled, float64(c.Slots))
 		case arrivals.Stall:
 			a.stall(c)
 		case *httpext.Trail:
@@ -129,7 +142,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		v = a.vu(t.VU)
 		defer v.end()
 	}
-	outcome := t.Outcome
+	f, outcome := a.flows[t.Scenario], t.Outcome
 	if v.failed && outcome == arrivals.Completed {
 		outcome = arrivals.Failed
 	}
@@ -138,37 +151,37 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	b := a.bucket(a.secondOf(t.Due))
 	latency := milliseconds(t.Latency)
-	b.observe(a.txn.duration, latency)
-	b.count(a.txn.outcomes[outcome], 1)
+	b.observe(f.duration, latency)
+	b.count(f.outcomes[outcome], 1)
 	if outcome == arrivals.Completed {
-		a.bucket(a.secondOf(t.Due+t.Latency)).count(a.txn.ended, 1)
+		a.bucket(a.secondOf(t.Due+t.Latency)).count(f.ended, 1)
 	}
 	if class := transactionClass(outcome, v); class != "" {
 		b.count(a.index.errorClass(metric.AtClient, class), 1)
 	}
-	b.observe(a.txn.lag, milliseconds(t.Lag))
-	b.observe(a.txn.queueing, milliseconds(t.Queueing))
-	if t.Lag > a.displacedAfter {
-		b.count(a.txn.displaced, 1)
+	b.observe(f.lag, milliseconds(t.Lag))
+	b.observe(f.queueing, milliseconds(t.Queueing))
+	if t.Lag > f.DisplacedAfter {
+		b.count(f.displaced, 1)
 	}
 	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing
 	if droppedByGenerator {
-		b.count(a.txn.lost, 1)
+		b.count(f.lost, 1)
 	}
-	cleared := a.cleared(t, v.requests)
+	cleared := a.withoutGenerator(t, v.requests)
 	stillFailed := false // not completed, even when cleared of the generator's share
 	switch outcome {
 	case arrivals.Failed:
 		stillFailed = !v.failedByGenerator()
 	case arrivals.TimedOut:
-		stillFailed = cleared > a.timeout
+		stillFailed = cleared > f.Timeout
 	case arrivals.Dropped:
 		stillFailed = !droppedByGenerator
 	}
 	if outcome != arrivals.Completed {
-		b.count(a.txn.undone, boolToFloat(!stillFailed))
+		b.count(f.undone, boolToFloat(!stillFailed))
 	}
-	for _, i := range a.txnSLOs {
+	for _, i := range f.slos {
 		slo := a.index.slos[i]
 		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
 			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
@@ -177,7 +190,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		*total++
 	}
 	if t.Interrupted { // k6 does not report a request that is open when the run ends
-		b.observe(a.txn.open, milliseconds(t.Due+t.Latency-v.last))
+		b.observe(f.open, milliseconds(t.Due+t.Latency-v.last))
 	}
 }
 
@@ -186,9 +199,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 // each per connection), and the VU that waits for it.
 const wakeups = 3
 
-// cleared is a transaction's latency without the generator's share: its lag at the
+// withoutGenerator is a transaction's latency without the generator's share: its lag at the
 // start, and its stalls while the transaction ran.
-func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration {
+func (a *aggregate) withoutGenerator(t *arrivals.Transaction, requests int) time.Duration {
 	if t.Outcome == arrivals.Dropped {
 		return t.Latency
 	}
@@ -200,7 +213,7 @@ func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration
 func (a *aggregate) stall(s arrivals.Stall) {
 	for from := s.From; from < s.To; {
 		to := min(s.To, from.Truncate(time.Second)+time.Second)
-		a.bucket(a.secondOf(from)).count(a.txn.stall, milliseconds(to-from))
+		a.bucket(a.secondOf(from)).count(a.flows[s.Scenario].stall, milliseconds(to-from))
 		from = to
 	}
 }
@@ -268,7 +281,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		}
 		switch s.Metric.Name {
 		case acknowledgedMetric:
-			a.acknowledge(s)
+			a.acknowledge(s, to.flow)
 		case metric.ErrorsByClass, sql.ErrorsMetric:
 			if v != nil {
 				v.classified = true
@@ -313,9 +326,9 @@ func boolToFloat(yes bool) float64 {
 	return 0
 }
 
-func (a *aggregate) acknowledge(s *metrics.Sample) {
-	if id, ok := s.Metadata[acknowledgedKey]; ok {
-		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli()})
+func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
+	if id, ok := s.Metadata[acknowledgedKey]; ok && a.index.ledgers[flow] {
+		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
 	}
 }
 

@@ -71,20 +71,20 @@ func pointsOf(a *aggregate) map[int64]map[string]float64 {
 
 func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond}}})
 	t0 := time.Now().Truncate(time.Second)
 	a.start(t0, t0.Truncate(time.Second))
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
-		&arrivals.TransactionStart{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
+		&arrivals.TransactionStart{Scenario: "payment", Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		k.trail(t0.Add(3*time.Second), "pay", "7", 300*time.Millisecond, true),
-		&arrivals.Transaction{Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
+		&arrivals.Transaction{Scenario: "payment", Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		// The next iteration of the same VU is clean.
-		&arrivals.TransactionStart{Due: 3500 * time.Millisecond, VU: "7"},
+		&arrivals.TransactionStart{Scenario: "payment", Due: 3500 * time.Millisecond, VU: "7"},
 		k.trail(t0.Add(4*time.Second), "pay", "7", 10*time.Millisecond, false),
-		&arrivals.Transaction{Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
-		&arrivals.Transaction{Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},
-		arrivals.Scheduled{Second: 3, Slots: 2},
+		&arrivals.Transaction{Scenario: "payment", Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
+		&arrivals.Transaction{Scenario: "payment", Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},
+		arrivals.Scheduled{Scenario: "payment", Second: 3, Slots: 2},
 	})
 	got := pointsOf(a)
 	txn := paySLOs()[0].ID()
@@ -117,7 +117,7 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 // The closing frame holds the seed of the worker's schedule and data, and how late it
 // took its first slot: the first that was due, not the first that ended.
 func TestClosingFrameHasSeedAndStart(t *testing.T) {
-	a := newAggregate(Session{Run: "r", Scenario: "payment", Seed: 1<<63 + 7})
+	a := newAggregate(Session{Run: "r", Seed: 1<<63 + 7, Flows: []Flow{{Scenario: "payment"}}})
 	seed := metric.NewSeries("worker_seed", "", "seed", "9223372036854775815").Key()
 	delay := metric.NewSeries("worker_start_delay", "ms").Key()
 	closing := func() map[string]float64 {
@@ -134,9 +134,9 @@ func TestClosingFrameHasSeedAndStart(t *testing.T) {
 	}
 	a.start(time.Now().Truncate(time.Second), time.Now().Truncate(time.Second))
 	a.add([]metrics.SampleContainer{
-		&arrivals.Transaction{Due: 300 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1", Lag: time.Second},
-		&arrivals.Transaction{Due: 100 * time.Millisecond, Latency: 4 * time.Second, VU: "2", Lag: 30 * time.Millisecond, Queueing: 12 * time.Millisecond},
-		&arrivals.Transaction{Due: 900 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1"},
+		&arrivals.Transaction{Scenario: "payment", Due: 300 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1", Lag: time.Second},
+		&arrivals.Transaction{Scenario: "payment", Due: 100 * time.Millisecond, Latency: 4 * time.Second, VU: "2", Lag: 30 * time.Millisecond, Queueing: 12 * time.Millisecond},
+		&arrivals.Transaction{Scenario: "payment", Due: 900 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1"},
 	})
 	got := closing()
 	if got[seed] != 1 || got[delay] != 42 || got[metric.NewSeries("worker_frames", "").Key()] != 3 {
@@ -147,7 +147,7 @@ func TestClosingFrameHasSeedAndStart(t *testing.T) {
 // A fast failure violates a latency SLO.
 func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond}}})
 	now := time.Now()
 	a.add([]metrics.SampleContainer{k.trail(now, "pay", "1", time.Millisecond, true)})
 	key := metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key()
@@ -158,7 +158,7 @@ func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 
 func TestSeriesAreBounded(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", DisplacedAfter: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", DisplacedAfter: 10 * time.Millisecond}}})
 	now := time.Now()
 	const names = 3 * metric.MaxSeries
 	for i := range names {
@@ -182,7 +182,7 @@ func TestSeriesAreBounded(t *testing.T) {
 
 func BenchmarkRequest(b *testing.B) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond}}})
 	batch := []metrics.SampleContainer{k.trail(time.Now(), "pay", "1", 12*time.Millisecond, false)}
 	b.ReportAllocs()
 	for b.Loop() {

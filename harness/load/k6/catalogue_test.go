@@ -34,13 +34,13 @@ func TestCatalogueHasTheMetricsOfK6(t *testing.T) {
 
 // The frames of a worker, including the closing one, agree with the catalogue.
 func TestWorkersFollowTheCatalogue(t *testing.T) {
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: time.Millisecond})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: time.Millisecond}}})
 	a.start(time.Now(), time.Now())
 	a.add([]metrics.SampleContainer{
 		newK6Metrics().trail(time.Now(), "pay", "1", 300*time.Millisecond, true),
-		arrivals.Scheduled{Slots: 1},
-		arrivals.Stall{To: time.Second, Delay: time.Second},
-		&arrivals.Transaction{Latency: 20 * time.Millisecond, VU: "1", Lag: 500 * time.Millisecond, Queueing: time.Millisecond},
+		arrivals.Scheduled{Scenario: "payment", Slots: 1},
+		arrivals.Stall{Scenario: "payment", To: time.Second, Delay: time.Second},
+		&arrivals.Transaction{Scenario: "payment", Latency: 20 * time.Millisecond, VU: "1", Lag: 500 * time.Millisecond, Queueing: time.Millisecond},
 	})
 	all := newSelfMeter(metric.WorkerSource(0)).points()
 	taken := a.take(1 << 62)

@@ -38,71 +38,71 @@ func TestViolationsCleared(t *testing.T) {
 		undone bool // not completed because of the generator
 	}{
 		"slow by itself": {
-			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms,
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 300 * ms}, taken: 290 * ms,
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
 		},
 		"late by the generator": {
-			txn: arrivals.Transaction{Latency: 300 * ms, Lag: 200 * ms}, taken: 90 * ms,
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 300 * ms, Lag: 200 * ms}, taken: 90 * ms,
 			want: map[string]counts{txn: {1, 0}, pay: {0, 0}},
 		},
 		"late behind busy VUs": {
-			txn: arrivals.Transaction{Latency: 300 * ms, Queueing: 200 * ms}, taken: 90 * ms,
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 300 * ms, Queueing: 200 * ms}, taken: 90 * ms,
 			want: map[string]counts{txn: {1, 1}, pay: {0, 0}},
 		},
 		"stopped while open": {
-			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
 			want: map[string]counts{txn: {1, 0}, pay: {1, 0}},
 		},
 		"stopped before and after": {
-			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 500 * ms, To: 1000 * ms}, {From: 1300 * ms, To: 1900 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 500 * ms, To: 1000 * ms}, {From: 1300 * ms, To: 1900 * ms}},
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
 		},
 		"stopped within, and slow even so": {
-			txn: arrivals.Transaction{Latency: 600 * ms}, taken: 600 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 600 * ms}, taken: 600 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
 		},
 		"failed with an answer, while stopped": {
-			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
 		},
 		"failed without an answer, while stopped": {
-			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
 			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},
 			undone: true,
 		},
 		"failed without an answer": {
-			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true,
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true,
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
 		},
 		"timed out by a stop": {
-			txn: arrivals.Transaction{Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 6000 * ms}},
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 6000 * ms}},
 			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}},
 			undone: true,
 		},
 		"timed out": {
-			txn: arrivals.Transaction{Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms,
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms,
 			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
 		},
 		"dropped by the generator": {
-			txn:    arrivals.Transaction{Latency: 5000 * ms, Outcome: arrivals.Dropped, Lag: 4000 * ms, Queueing: 1000 * ms},
+			txn:    arrivals.Transaction{Scenario: "payment", Latency: 5000 * ms, Outcome: arrivals.Dropped, Lag: 4000 * ms, Queueing: 1000 * ms},
 			want:   map[string]counts{txn: {1, 0}},
 			undone: true,
 		},
 		"dropped, every VU busy": {
-			txn:  arrivals.Transaction{Latency: 5000 * ms, Outcome: arrivals.Dropped, Queueing: 5000 * ms},
+			txn:  arrivals.Transaction{Scenario: "payment", Latency: 5000 * ms, Outcome: arrivals.Dropped, Queueing: 5000 * ms},
 			want: map[string]counts{txn: {1, 1}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newK6Metrics()
-			a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
+			a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second}}})
 			t0 := time.Now().Add(-time.Minute)
 			a.start(t0, t0.Truncate(time.Second))
 			one := c.txn
 			one.Due, one.Stalls = time.Second, stalled(c.stalls...)
 			if one.Outcome != arrivals.Dropped {
 				one.VU = "7"
-				a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
+				a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Scenario: "payment", Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
 			}
 			if c.taken > 0 {
 				tr := k.trail(t0.Add(one.Due+one.Latency), "pay", "7", c.taken, c.failed)
@@ -130,20 +130,20 @@ func TestViolationsCleared(t *testing.T) {
 // its duration so far.
 func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second}}})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0, t0.Truncate(time.Second))
 	begun := func(vu string, due time.Duration) *arrivals.TransactionStart {
-		return &arrivals.TransactionStart{Due: due, VU: vu}
+		return &arrivals.TransactionStart{Scenario: "payment", Due: due, VU: vu}
 	}
 	ended := func(vu string, due, latency time.Duration) *arrivals.Transaction {
-		return &arrivals.Transaction{Due: due, VU: vu, Latency: latency, Outcome: arrivals.TimedOut, Interrupted: true}
+		return &arrivals.Transaction{Scenario: "payment", Due: due, VU: vu, Latency: latency, Outcome: arrivals.TimedOut, Interrupted: true}
 	}
 	a.add([]metrics.SampleContainer{
 		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
 		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
 	})
-	h := a.bucket(a.secondOf(1000 * ms)).hists[a.txn.open]
+	h := a.bucket(a.secondOf(1000 * ms)).hists[a.flows["payment"].open]
 	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
 		if _, is := h.AtLeast(limit); is != want {
 			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
@@ -157,7 +157,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 		return spec.SLO{Metric: name, Expression: "p(95)<100", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 100}
 	}
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{slo("checkout_time"), slo("basket_size")}, Timeout: time.Second})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: []spec.SLO{slo("checkout_time"), slo("basket_size")}, Timeout: time.Second}}})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0, t0.Truncate(time.Second))
 	tags := k.registry.RootTagSet().With(arrivals.VUTag, "1")
@@ -165,7 +165,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 		return metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(1200 * ms), Value: 150}}
 	}
 	a.add([]metrics.SampleContainer{
-		&arrivals.TransactionStart{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
+		&arrivals.TransactionStart{Scenario: "payment", Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
 		sample(k.registry.MustNewMetric("checkout_time", metrics.Trend, metrics.Time)),
 		sample(k.registry.MustNewMetric("basket_size", metrics.Trend)),
 	})
@@ -179,9 +179,9 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 
 // A stall is split among the seconds that it covers.
 func TestStallsAreCountedBySecond(t *testing.T) {
-	a := newAggregate(Session{Run: "r", Scenario: "payment"})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment"}}})
 	a.start(time.Unix(1000, 0), time.Unix(1000, 0))
-	a.add([]metrics.SampleContainer{arrivals.Stall{From: 1900 * ms, To: 4200 * ms}, arrivals.Stall{From: 4500 * ms, To: 4540 * ms}})
+	a.add([]metrics.SampleContainer{arrivals.Stall{Scenario: "payment", From: 1900 * ms, To: 4200 * ms}, arrivals.Stall{Scenario: "payment", From: 4500 * ms, To: 4540 * ms}})
 	got := pointsOf(a)
 	key := metric.NewSeries(metric.GeneratorStall, "", "scenario", "payment").Key()
 	for second, want := range map[int64]float64{1001: 100, 1002: 1000, 1003: 1000, 1004: 240} {
@@ -200,7 +200,7 @@ func TestChecksAreCleared(t *testing.T) {
 		cleared float64
 	}{"no answer": {"0", 0}, "an answer": {"500", 1}} {
 		k := newK6Metrics()
-		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{checks}, Timeout: time.Second})
+		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: []spec.SLO{checks}, Timeout: time.Second}}})
 		t0 := time.Now().Add(-time.Minute)
 		a.start(t0, t0.Truncate(time.Second))
 		request := k.trail(t0.Add(1100*ms), "pay", "7", 90*ms, true)
@@ -209,7 +209,7 @@ func TestChecksAreCleared(t *testing.T) {
 		}
 		tags := k.registry.RootTagSet().With(arrivals.VUTag, "7")
 		a.add([]metrics.SampleContainer{
-			&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
+			&arrivals.TransactionStart{Scenario: "payment", Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
 			request,
 			metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: k.registry.MustNewMetric(metrics.ChecksName, metrics.Rate), Tags: tags}, Time: t0.Add(1101 * ms), Value: 0}},
 		})
@@ -225,11 +225,11 @@ func TestChecksAreCleared(t *testing.T) {
 // transaction was scheduled earlier.
 func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: time.Second}}})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0, t0.Truncate(time.Second))
 	a.add([]metrics.SampleContainer{
-		&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled()},
+		&arrivals.TransactionStart{Scenario: "payment", Due: time.Second, VU: "7", Stalls: stalled()},
 		k.trail(t0.Add(3500*ms), "pay", "7", 2400*ms, false),
 	})
 	got, key := pointsOf(a), metric.NewSeries(metric.EndedRequestTime, "").Key()

@@ -62,7 +62,7 @@ func (k k6Metrics) failing(at time.Time, vu string, tags ...string) *httpext.Tra
 // transaction, in the second in which the transaction was scheduled.
 func TestErrorsHaveOneClass(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs()})
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs()}}})
 	t0 := time.Now().Truncate(time.Second)
 	a.start(t0, t0)
 	named, err := k.registry.NewMetric(metric.ErrorsByClass, metrics.Counter)
@@ -80,9 +80,9 @@ func TestErrorsHaveOneClass(t *testing.T) {
 	}
 	statement := script
 	statement.Metric, statement.Tags = bySQL, k.registry.RootTagSet().With(arrivals.VUTag, "1").With("class", "duplicate key").With("code", "1062")
-	begin := &arrivals.TransactionStart{VU: "1"}
+	begin := &arrivals.TransactionStart{Scenario: "payment", VU: "1"}
 	end := func(o arrivals.Outcome) *arrivals.Transaction {
-		return &arrivals.Transaction{VU: "1", Outcome: o, Latency: time.Second}
+		return &arrivals.Transaction{Scenario: "payment", VU: "1", Outcome: o, Latency: time.Second}
 	}
 	a.add([]metrics.SampleContainer{
 		begin, k.failing(late, "1", "error_code", "1212", "error", "dial: connection refused", "status", "0"), end(arrivals.Failed),
@@ -93,7 +93,7 @@ func TestErrorsHaveOneClass(t *testing.T) {
 		begin, end(arrivals.Failed), // threw without a failed request
 		begin, end(arrivals.TimedOut),
 		begin, end(arrivals.Completed),
-		&arrivals.Transaction{Outcome: arrivals.Dropped},
+		&arrivals.Transaction{Scenario: "payment", Outcome: arrivals.Dropped},
 	})
 	got := pointsOf(a)
 	want := map[string]float64{}
@@ -122,7 +122,7 @@ func TestErrorsHaveOneClass(t *testing.T) {
 
 // A script cannot name more classes than a frame may hold.
 func TestScriptClassesAreBounded(t *testing.T) {
-	c := newSeriesIndex(nil, 1)
+	c := newSeriesIndex(Session{VUs: 1})
 	k := newK6Metrics()
 	for i := range 2 * metric.MaxSeries {
 		c.scriptClass(k.registry.RootTagSet().With(classTag, string(rune('a'+i%26))+time.Duration(i).String()))

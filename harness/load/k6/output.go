@@ -25,14 +25,20 @@ const OutputName = "assay"
 // Session is the worker's part of a run's plan for this output: a JSON file that the
 // fleet writes and `--out assay=` names.
 type Session struct {
-	Run            string        `json:"run"`
+	Run   string  `json:"run"`
+	Seed  uint64  `json:"seed"`  // of arrivals and data
+	Flows []Flow  `json:"flows"` // at least one; more for a profile with flows
+	VUs   int     `json:"vus"`   // of all flows
+	Rate  float64 `json:"rate"`  // this worker's share of the target, transactions per second
+}
+
+// Flow is what the output knows of one of k6's scenarios.
+type Flow struct {
 	Scenario       string        `json:"scenario"`
-	Seed           uint64        `json:"seed"` // of arrivals and data
 	SLOs           []spec.SLO    `json:"slos"`
 	DisplacedAfter time.Duration `json:"displaced_after_ns"`
 	Timeout        time.Duration `json:"timeout_ns"`
-	VUs            int           `json:"vus"`
-	Rate           float64       `json:"rate"` // this worker's share of the target, transactions per second
+	Ledger         bool          `json:"ledger"` // what it acknowledges is recorded
 }
 
 const (

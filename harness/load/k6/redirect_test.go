@@ -34,20 +34,20 @@ func TestRedirectLoopsFail(t *testing.T) {
 		{"304 is a response", [][]string{{"304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304"}}, false, 0},
 		{"the script sets its own limit", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302"}}, true, 0},
 	} {
-		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{}})
+		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "s", SLOs: []spec.SLO{}}}})
 		a.redirects = c.own
 		a.start(time.Unix(100, 0), time.Unix(100, 0))
 		for _, answers := range c.answers {
-			a.add([]metrics.SampleContainer{&arrivals.TransactionStart{VU: "1"}})
+			a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Scenario: "s", VU: "1"}})
 			for _, status := range answers {
 				a.add([]metrics.SampleContainer{answer(status)})
 			}
-			a.add([]metrics.SampleContainer{&arrivals.Transaction{VU: "1"}})
+			a.add([]metrics.SampleContainer{&arrivals.Transaction{Scenario: "s", VU: "1"}})
 		}
 		failed := 0.0
 		for _, points := range pointsOf(a) {
 			for key, n := range points {
-				if key == a.index.series[a.txn.outcomes[arrivals.Failed]].Key() {
+				if key == a.index.series[a.flows["s"].outcomes[arrivals.Failed]].Key() {
 					failed += n
 				}
 			}

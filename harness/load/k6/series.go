@@ -77,6 +77,7 @@ type mapping struct {
 	ended    int    // index of the series in ended; -1: none
 	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
+	flow     int    // number of the scenario
 	total    *int64 // samples of the series' name, over the whole run
 }
 
@@ -84,6 +85,9 @@ type mapping struct {
 // concurrent use.
 type seriesIndex struct {
 	slos    []spec.SLO
+	of      []string // scenario of each SLO
+	flows   []string // scenarios, by number
+	ledgers []bool   // whether acknowledgements are recorded, by flow
 	series  []metric.Series
 	kinds   []metric.Kind
 	judged  []int // series of slo_samples, by SLO
@@ -109,15 +113,19 @@ type tagSet struct {
 	vu         *vu  // nil: the samples are of no VU
 }
 
-func newSeriesIndex(slos []spec.SLO, vus int) *seriesIndex {
+func newSeriesIndex(session Session) *seriesIndex {
 	c := &seriesIndex{
-		maxCached: max(minCached, cachedPerVU*vus),
+		maxCached: max(minCached, cachedPerVU*session.VUs),
 		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
-	for _, s := range slos {
-		if s.Sampled() {
-			c.slos = append(c.slos, s)
+	for _, f := range session.Flows {
+		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
+		for _, s := range f.SLOs {
+			if !s.Sampled() {
+				continue
+			}
+			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)
 			c.judged = append(c.judged, c.add(metric.Of(metric.Judged, "slo", s.ID()), metric.Counter))
 			c.broken = append(c.broken, c.add(metric.Of(metric.Violations, "slo", s.ID()), metric.Counter))
 			c.cleared = append(c.cleared, c.add(metric.Of(metric.ViolationsCleared, "slo", s.ID()), metric.Counter))
@@ -203,9 +211,12 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
 	}
 	for i, slo := range c.slos {
-		if slo.Metric == name && selects(slo, ts.Tags) {
+		if slo.Metric == name && c.selects(i, ts.Tags) {
 			s.slos = append(s.slos, i)
 		}
+	}
+	if scenario, ok := ts.Tags.Get("scenario"); ok {
+		s.flow = max(0, slices.Index(c.flows, scenario))
 	}
 	return s
 }
@@ -242,7 +253,13 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	return labels
 }
 
-func selects(slo spec.SLO, tags *metrics.TagSet) bool {
+// selects reports whether an SLO judges samples with these tags. That of a flow judges the
+// flow's own; without flows, those of setup() too.
+func (c *seriesIndex) selects(i int, tags *metrics.TagSet) bool {
+	slo := c.slos[i]
+	if scenario, _ := tags.Get("scenario"); slo.Flow != "" && scenario != c.of[i] {
+		return false
+	}
 	for _, l := range slo.Selector {
 		if v, _ := tags.Get(l.Key); v != l.Value {
 			return false

@@ -26,7 +26,11 @@ func HashOf(run, id string) (h Hash) {
 type Entry struct {
 	Hash   Hash
 	Millis int64
+	Flow   int // of the profile, in its order, from 0; 0 without flows
 }
+
+// MaxFlows is the number of flows that entries can be of.
+const MaxFlows = 256
 
 // Side is one of the two sides of a ledger.
 type Side int
@@ -52,6 +56,21 @@ type Comparison struct {
 	// BySecond has the identities by the unix second of their first acknowledgement. It
 	// grows with the length of the run. Nil: nothing was acknowledged.
 	BySecond map[int64]Second `json:"-"`
+	// Flows is the comparison of each flow's own ledger, by its number; nil: all entries are
+	// of flow 0. An identity that one flow acknowledged and another one's ledger holds is
+	// missing in the first.
+	Flows []Comparison `json:"-"`
+}
+
+// Of is the comparison of one flow's ledger.
+func (c Comparison) Of(flow int) Comparison {
+	switch {
+	case c.Flows == nil && flow == 0:
+		return c
+	case flow >= len(c.Flows):
+		return Comparison{}
+	}
+	return c.Flows[flow]
 }
 
 // Second is the persist lag of the identities that were acknowledged in one second.
@@ -78,9 +97,21 @@ func Compare(acknowledged, persisted []Entry) Comparison {
 // number of distinct identities. A ledger that is too large for that is compared in
 // parts of disjoint identities, with a call of Reconcile after each.
 type Matcher struct {
-	unmatched map[Hash]sides
-	seconds   map[int64]*second
-	c         Comparison
+	unmatched map[identity]sides
+	all       comparing
+	flows     []comparing // by number, from the first of a flow other than 0 on; nil: none
+}
+
+// identity of one flow's ledger.
+type identity struct {
+	hash Hash
+	flow int32
+}
+
+// comparing is a Comparison under way.
+type comparing struct {
+	c       Comparison
+	seconds map[int64]*second
 }
 
 // second is the identities acknowledged in one second.
@@ -98,48 +129,79 @@ type sides struct {
 
 // NewMatcher makes an empty matcher.
 func NewMatcher() *Matcher {
-	return &Matcher{unmatched: map[Hash]sides{}, seconds: map[int64]*second{}}
+	return &Matcher{unmatched: map[identity]sides{}}
 }
 
 // Add adds an entry of one side.
 func (m *Matcher) Add(side Side, e Entry) {
-	s := m.unmatched[e.Hash]
+	id := identity{e.Hash, int32(e.Flow)}
+	s := m.unmatched[id]
 	if side == Acknowledged {
-		m.c.Acknowledged++
 		if s.acks == 0 || e.Millis < s.firstAck {
 			s.firstAck = e.Millis
 		}
 		s.acks++
 	} else {
-		m.c.Persisted++
 		s.rows++
 		s.lastRow = max(s.lastRow, e.Millis)
 	}
-	m.unmatched[e.Hash] = s
+	m.unmatched[id] = s
 }
 
 // Reconcile compares the identities added so far and releases their memory. None of
 // them may be added again.
 func (m *Matcher) Reconcile() {
-	for _, s := range m.unmatched {
-		acks, rows := int64(s.acks), int64(s.rows)
-		m.c.Missing += max(0, acks-rows)
-		if acks == 0 {
-			m.c.Unacknowledged++
+	for id, s := range m.unmatched {
+		if of := int(id.flow); of > 0 && of >= len(m.flows) {
+			if m.flows == nil { // all so far are of flow 0
+				m.flows = []comparing{m.all.clone()}
+			}
+			m.flows = append(m.flows, make([]comparing, of+1-len(m.flows))...)
 		}
-		m.c.Duplicated += max(0, rows-max(1, acks))
-		if acks > 0 {
-			m.lag(s)
+		m.all.add(s)
+		if m.flows != nil {
+			m.flows[id.flow].add(s)
 		}
 	}
 	clear(m.unmatched)
 }
 
+// add compares one identity.
+func (m *comparing) add(s sides) {
+	acks, rows := int64(s.acks), int64(s.rows)
+	m.c.Acknowledged += acks
+	m.c.Persisted += rows
+	m.c.Missing += max(0, acks-rows)
+	if acks == 0 {
+		m.c.Unacknowledged++
+	}
+	m.c.Duplicated += max(0, rows-max(1, acks))
+	if acks > 0 {
+		m.lag(s)
+	}
+}
+
+// clone is an independent copy.
+func (m *comparing) clone() comparing {
+	out := *m
+	out.c.Lags, out.seconds = maps.Clone(m.c.Lags), make(map[int64]*second, len(m.seconds))
+	for at, s := range m.seconds {
+		copied := *s
+		copied.lags = metric.Hist{}
+		copied.lags.Merge(&s.lags)
+		out.seconds[at] = &copied
+	}
+	return out
+}
+
 // lag counts an acknowledged identity in its second, and its lag.
-func (m *Matcher) lag(s sides) {
+func (m *comparing) lag(s sides) {
 	at := int64(math.Floor(float64(s.firstAck) / 1000))
 	in := m.seconds[at]
 	if in == nil {
+		if m.seconds == nil {
+			m.seconds = map[int64]*second{}
+		}
 		in = &second{}
 		m.seconds[at] = in
 	}
@@ -161,6 +223,14 @@ func (m *Matcher) lag(s sides) {
 func (m *Matcher) Comparison() Comparison {
 	m.Reconcile()
 	m.unmatched = nil
+	c := m.all.result()
+	for i := range m.flows {
+		c.Flows = append(c.Flows, m.flows[i].result())
+	}
+	return c
+}
+
+func (m *comparing) result() Comparison {
 	for at, s := range m.seconds {
 		if m.c.BySecond == nil {
 			m.c.BySecond = make(map[int64]Second, len(m.seconds))

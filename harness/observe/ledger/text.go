@@ -12,14 +12,18 @@ import (
 	"unicode"
 )
 
-// AppendText appends a line for each entry, the hash in hex and the unix time in
-// milliseconds: the format on the wire and, below a line for each batch, in
+// AppendText appends a line for each entry, the hash in hex, the unix time in
+// milliseconds, and the number of a flow other than 0: the format on the wire and, below a line for each batch, in
 // evidence/ledger/.
 func AppendText(b []byte, entries []Entry) []byte {
 	for _, e := range entries {
 		b = hex.AppendEncode(b, e.Hash[:])
 		b = append(b, ' ')
 		b = strconv.AppendInt(b, e.Millis, 10)
+		if e.Flow > 0 {
+			b = append(b, ' ')
+			b = strconv.AppendInt(b, int64(e.Flow), 10)
+		}
 		b = append(b, '\n')
 	}
 	return b
@@ -107,6 +111,12 @@ func parseEntry(line []byte) (e Entry, err error) {
 	}
 	if _, err := hex.Decode(e.Hash[:], id); err != nil {
 		return e, errNotEntry
+	}
+	at, flow, ofFlow := bytes.Cut(at, []byte{' '})
+	if ofFlow {
+		if e.Flow, err = strconv.Atoi(string(flow)); err != nil || e.Flow < 1 || e.Flow >= MaxFlows {
+			return e, errors.New("not the number of a flow")
+		}
 	}
 	if e.Millis, err = strconv.ParseInt(string(at), 10, 64); err != nil {
 		return e, fmt.Errorf("time: %w", err)

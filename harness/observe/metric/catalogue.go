@@ -17,6 +17,7 @@ var (
 	ledgers    = []string{"missing==0", "duplicated==0"}
 	recoveries = []string{"max<10000"}
 	invariants = []string{"violated==0"}
+	goodputs   = []string{"rate>0.9"}
 )
 
 // Labels of several metrics.
@@ -231,6 +232,22 @@ var catalogue = slices.Concat(
 			Text: "time from each fault that the run injected, and from its end, until the SLOs held again for 5 s; unbounded if they did not until the end of the load",
 		},
 		Descriptor{Name: Invariants, Kind: Counter, SLO: invariants, Key: "invariants", Text: "violated: invariants of the profile that did not hold in the database after the load"},
+	),
+
+	sentBy(
+		SourceStages,
+		Descriptor{
+			Name: Goodput, Kind: Rate, SLO: goodputs,
+			Text: "transactions per second that completed within the latency SLO in an overload stage, as a share of the target rate",
+		},
+		Descriptor{
+			Name: SettleTime, Kind: Histogram, Unit: "ms", SLO: recoveries,
+			Text: "time from the end of each overload stage until the latency SLOs held again for 10 s; unbounded if they did not until the end of the load",
+		},
+		Descriptor{
+			Name: TimeToScale, Kind: Histogram, Unit: "ms", SLO: recoveries,
+			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the end of the load",
+		},
 	),
 
 	// k6 v1.8 (metrics/builtin.go), by the second in which the transaction was

@@ -106,6 +106,9 @@ const (
 	Ledger     = "ledger"
 	PersistLag = "persist_lag"
 
+	Goodput      = "goodput"
+	SettleTime   = "settle_time"
+	TimeToScale  = "time_to_scale"
 	RecoveryTime = "recovery_time"
 	Invariants   = "invariants"
 	// PersistLagNow is persist_lag as it is read while the run goes on.

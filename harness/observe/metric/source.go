@@ -19,10 +19,12 @@ const (
 	SourceForeign  = "otlp"     // in the catalogue only: senders other than this program, by OTLP
 
 	// Catalogue sources that no frame has: k6's metrics are sent by the workers, the
-	// ledger is compared after the run, and the coordinator's facts are about all of it.
+	// ledger is compared after the run, the coordinator's facts are about all of it, and some
+	// SLOs are on how whole stages of the load went.
 	SourceK6          = "k6"
 	SourceLedger      = "ledger"
 	SourceCoordinator = "coordinator"
+	SourceStages      = "stages"
 )
 
 const (

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	entryBytes = len(ledger.Hash{}) + 8 // hash, and time as a 64-bit integer
+	entryBytes = len(ledger.Hash{}) + 8 + 1 // hash, time as a 64-bit integer, and the number of the flow
 	// blockBytes is the size of a block: a whole number of entries, at most 16 KiB.
 	blockBytes = 16 << 10 / entryBytes * entryBytes
 )
 
 // parts divides the entries of a ledger by hash, so that each part holds all entries of
-// its identities. Its blocks are in a temporary file of 24 bytes for each entry, and
+// its identities. Its blocks are in a temporary file of 25 bytes for each entry, and
 // the last block of each part and side in memory: a ledger of any size is read once,
 // in memory that hardly grows with it.
 type parts struct {
@@ -50,7 +50,7 @@ func (p *parts) close() error { return p.file.Close() }
 func (p *parts) add(side ledger.Side, e ledger.Entry) error {
 	part := int64(uint64(binary.BigEndian.Uint32(e.Hash[:])) * uint64(p.n) >> 32)
 	i := 2*part + int64(side)
-	p.last[i] = binary.BigEndian.AppendUint64(append(p.last[i], e.Hash[:]...), uint64(e.Millis))
+	p.last[i] = append(binary.BigEndian.AppendUint64(append(p.last[i], e.Hash[:]...), uint64(e.Millis)), byte(e.Flow))
 	if len(p.last[i]) < blockBytes {
 		return nil
 	}
@@ -86,7 +86,7 @@ func eachInBlock(block []byte, side ledger.Side, visit func(ledger.Side, ledger.
 	for ; len(block) > 0; block = block[entryBytes:] {
 		var e ledger.Entry
 		n := copy(e.Hash[:], block)
-		e.Millis = int64(binary.BigEndian.Uint64(block[n:]))
+		e.Millis, e.Flow = int64(binary.BigEndian.Uint64(block[n:])), int(block[n+8])
 		if err := visit(side, e); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
+	"assay/harness/judge/verdict"
 	"assay/harness/quantity"
 )
 
@@ -20,9 +21,53 @@ func Faults(c certificate.Certificate) []page.Block {
 		if f.End {
 			name = "end of " + name
 		}
+		name = inFlow(f.Flow, name)
 		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), quantity.Count(f.Scheduled), quantity.Count(f.NotCompleted)))
 	}
 	return []page.Block{section("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs for 5 s, so that the first success may be later. Arrived and not completed: transactions until then."))}
+}
+
+// loadChanges lists the overloads and steps in load, and how fast the system got over them.
+func loadChanges(c certificate.Certificate) []page.Block {
+	if len(c.LoadChanges) == 0 {
+		return nil
+	}
+	t := page.Table{Columns: slices.Concat(page.Names("change in load"), page.Words("at"), page.Numbers("settled", "arrived", "not completed")), Limit: maxRows}
+	for _, l := range c.LoadChanges {
+		name := inFlow(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
+		t.Rows = append(t.Rows, page.Cells(name, l.At.UTC().Format("15:04:05"), after(l.SettledMs), quantity.Count(l.Scheduled), quantity.Count(l.NotCompleted)))
+	}
+	return []page.Block{section("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for 10 s, known to a second. Arrived and not completed: transactions until then."))}
+}
+
+// inFlow is a text about a flow.
+func inFlow(flow, text string) string {
+	if flow == "" {
+		return text
+	}
+	return flow + ": " + text
+}
+
+// flows lists the flows of the profile, with the verdict on each.
+func flows(c certificate.Certificate) []page.Block {
+	if len(c.Flows) == 0 {
+		return nil
+	}
+	t := page.Table{
+		Columns: slices.Concat(page.Names("flow"), page.Words("verdict", "rate"), page.Numbers("judged", "completed/scheduled", "p50", "p95", "p99", "max")), Limit: maxRows,
+	}
+	for _, f := range c.Flows {
+		rate := quantity.Exact(f.Rate.Target)
+		if f.Rate.Lowest < f.Rate.Target {
+			rate = quantity.Exact(f.Rate.Lowest) + " to " + rate
+		}
+		l := f.Latency[verdict.TransactionName]
+		row := page.Cells(f.Name, f.Verdict, rate+" "+f.Rate.Unit, fmt.Sprintf("%d s", f.Window.Seconds), quantity.Count(f.Rate.Completed)+"/"+quantity.Count(f.Rate.Scheduled),
+			quantity.OptionalValue(l.P50, "ms"), quantity.OptionalValue(l.P95, "ms"), quantity.OptionalValue(l.P99, "ms"), quantity.OptionalValue(l.Max, "ms"))
+		row[1].State = page.VerdictState(f.Verdict)
+		t.Rows = append(t.Rows, row)
+	}
+	return []page.Block{page.Section{ID: "flows", Heading: "Flows, ms", Blocks: []page.Block{t}}}
 }
 
 // after is a time in seconds, which is known to lie between two values.

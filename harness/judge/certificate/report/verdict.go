@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
 	"assay/harness/quantity"
 )
 
@@ -20,7 +21,7 @@ func sloTable(c certificate.Certificate, limit int) page.Block {
 		Limit:   limit,
 	}
 	for _, s := range all {
-		row := page.Cells(s.Metric+" "+s.Expression, s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
+		row := page.Cells(inFlow(s.Flow, s.Metric+" "+s.Expression), s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
 		row[1].State = page.VerdictState(s.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
@@ -56,6 +57,8 @@ func violations(s certificate.SLO) string {
 		text = fmt.Sprintf("%d/%d", *s.Violations, *s.Samples)
 	case s.Samples != nil && s.AtLeast != nil && s.AtMost != nil:
 		text = fmt.Sprintf("%d..%d/%d", *s.AtLeast, *s.AtMost, *s.Samples)
+	case s.Metric == metric.Goodput && s.Samples != nil: // a share of the target, not of samples
+		return fmt.Sprintf("%d offered", *s.Samples)
 	default:
 		return "no data"
 	}

@@ -12,6 +12,7 @@ import (
 	"assay/harness/lab/scale"
 	"assay/harness/lab/scale/steps"
 	"assay/harness/lab/tpcc"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 	"assay/harness/trial"
@@ -89,7 +90,7 @@ func shorten(p *spec.Profile, quick bool) {
 	l := &p.Load
 	l.Warmup, l.Baseline.For, l.Ramp, l.Hold = 2*time.Second, 2*time.Second, time.Second, 15*time.Second
 	if len(p.Faults) > 0 {
-		limit, _ := p.RecoveryLimit()
+		limit, _ := p.Limit(metric.RecoveryTime)
 		f := &p.Faults[0]
 		f.At, f.For = 3*time.Second, 8*time.Second
 		l.Hold = f.At + f.For + limit + spec.Settled

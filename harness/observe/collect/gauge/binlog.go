@@ -22,10 +22,12 @@ func (o Options) binlogReader() *polledGauge {
 // define where it is read. It is read once a second: the query may cost the database
 // something, and nothing is decided by it.
 func (o Options) persistLag() *polledGauge {
-	if o.Profile.Ledger == nil {
-		return nil
+	for _, of := range o.Profile.PerFlow() { // of the first flow that has one
+		if of.Ledger != nil && of.Ledger.Lag != nil {
+			return o.lag(of.Ledger.Lag, metric.PersistLagNow, "persist lag", time.Second)
+		}
 	}
-	return o.lag(o.Profile.Ledger.Lag, metric.PersistLagNow, "persist lag", time.Second)
+	return nil
 }
 
 // lag returns a lag that the profile says where to read; nil if it does not.

@@ -1,0 +1,77 @@
+package verdict
+
+import (
+	"slices"
+
+	"assay/harness/judge/stats"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/plan"
+	"assay/harness/spec"
+)
+
+// overloads are the seconds of the overload stages that the run had.
+func (e *evidence) overloads() (spans []record.Span) {
+	for _, s := range e.plan.Stages {
+		if s.Name != plan.Overload {
+			continue
+		}
+		span := record.SpanOf(e.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
+		if span.To = min(span.To, e.loadEnd()); span.Seconds() > 0 {
+			spans = append(spans, span)
+		}
+	}
+	return spans
+}
+
+// judgeGoodput decides an SLO on goodput: in each overload stage, the transactions that
+// completed within the bound of the latency SLO, as a share of those that the target rate
+// schedules in the same time. More than the target is offered, so that the share may be over
+// 1. As everywhere, PASS is decided on what was measured, and FAIL without the generator's
+// own delay.
+func judgeGoodput(e *evidence, s spec.SLO) SLO {
+	out := newSLO(s, "share")
+	within, ok := e.Plan.Profile.InTime()
+	if !ok {
+		return out
+	}
+	meets := func(share float64) bool {
+		return share > s.Bound || s.Operator == ">=" && share >= s.Bound
+	}
+	outcome, samples := Pass, int64(0)
+	for _, span := range e.overloads() {
+		o := e.over(span)
+		if !o.scheduled.found {
+			return newSLO(s, "share")
+		}
+		v := o.latencyViolations(within, o.distribution(metric.TransactionDuration, nil))
+		planned := e.plan.Target * float64(o.seconds)
+		measured := goodput(v.possible) / planned
+		cleared := max(measured, goodput(v.cleared)/planned)
+		samples += int64(stats.Sum(v.possible).N)
+		switch {
+		case meets(measured):
+		case !meets(cleared):
+			outcome = Fail
+		case outcome == Pass:
+			outcome, out.HiddenByGenerator = Inconclusive, true
+		}
+		if out.Observed == nil || measured < *out.Observed {
+			out.Observed, out.Lower, out.Upper = &measured, &measured, &cleared
+		}
+	}
+	if out.Observed == nil {
+		return out
+	}
+	out.Outcome, out.Samples = outcome, &samples
+	if out.Outcome != Inconclusive {
+		out.HiddenByGenerator = false
+	}
+	return out
+}
+
+// goodput counts the samples that do not violate.
+func goodput(counted []stats.Batch) float64 {
+	total := stats.Sum(slices.Clone(counted))
+	return total.N - total.K
+}

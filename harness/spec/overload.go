@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+// Held is for how long the latency SLOs must hold after an overload, or after a step up in
+// load, for the system to have settled (ours): twice Settled, as the load itself changes.
+const Held = 10 * time.Second
+
+// Overloads reports whether the load has a stage above its target, which goodput and
+// settle_time judge.
+func (l Load) Overloads() bool {
+	for _, s := range l.Stages {
+		if s.Overload {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsUp reports whether a judged part of the load begins after a lower rate.
+func (l Load) stepsUp() bool {
+	before := 0.0
+	for i, s := range l.Stages {
+		if s.Judge && i > 0 && before > 0 && s.Rate > before {
+			return true
+		}
+		before = s.Rate
+	}
+	return len(l.Stages) == 0 && l.Baseline.For > 0 && l.Baseline.Rate < l.Target
+}
+
+// InTime is the SLO within which a transaction must complete to count as goodput: that on
+// transaction_duration with the smallest bound; ok is false if there is none.
+func (p Profile) InTime() (s SLO, ok bool) { return inTime(p.SLOs) }
+
+func inTime(slos []SLO) (tightest SLO, ok bool) {
+	for _, s := range slos {
+		if s.OfTransactions() && s.Aggregate == Percentile && len(s.Selector) == 0 && (!ok || s.Bound < tightest.Bound) {
+			tightest, ok = s, true
+		}
+	}
+	return tightest, ok
+}
+
+// Limit is the tightest bound of the profile's SLOs on a time that is judged as a maximum,
+// such as recovery_time; ok is false if there is none.
+func (p Profile) Limit(name string) (limit time.Duration, ok bool) {
+	return limitOf(p.AllSLOs(), name)
+}
+
+func limitOf(slos []SLO, name string) (limit time.Duration, ok bool) {
+	for _, s := range slos {
+		if s.Metric == name {
+			if d := time.Duration(s.Bound * float64(time.Millisecond)); !ok || d < limit {
+				limit, ok = d, true
+			}
+		}
+	}
+	return limit, ok
+}
+
+// checkOverload checks that overload stages are judged by goodput or settle_time, and that
+// the load has what these and time_to_scale judge. n holds the load's and the SLOs' keys.
+func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
+	slo := n.get("slo")
+	if slo == nil || !slo.validTree() || l.check(allValid) != nil {
+		return
+	}
+	judged := false
+	for _, c := range slo.children {
+		name := metricOf(c.name)
+		switch {
+		case name != metric.Goodput && name != metric.SettleTime && name != metric.TimeToScale:
+			continue
+		case name == metric.TimeToScale && !l.stepsUp():
+			r.fail(c, "time_to_scale judges a step up in load, and no judged stage follows a lower rate", `let a stage with "judge": true follow one with a lower rate`)
+		case name != metric.TimeToScale && !l.Overloads():
+			r.fail(c, name+" judges an overload, and the load has none", "add a stage such as "+example["overload"])
+		default:
+			if _, ok := inTime(slos); !ok {
+				r.fail(c, name+" needs a percentile of transaction_duration as the latency SLO that must hold", "add "+example["slo"])
+			}
+		}
+		judged = judged || name != metric.TimeToScale
+	}
+	if l.Overloads() && !judged {
+		r.fail(slo, "nothing judges the overload of the load", `add "goodput": ["rate>0.9"] or "settle_time": ["max<20000"]`)
+	}
+	for _, m := range l.cutShort(slos) {
+		r.fail(slo, m.problem, m.hint)
+	}
+}
+
+// cutShort are the settle_time and time_to_scale of which the load ends too early to show
+// whether they were kept.
+func (l Load) cutShort(slos []SLO) (all []loadFault) {
+	after := time.Duration(0) // the load after the stage
+	for i := len(l.Stages) - 1; i >= 0; i-- {
+		s := l.Stages[i]
+		if limit, ok := limitOf(slos, metric.SettleTime); ok && s.Overload && after < limit+Held {
+			all = append(all, loadFault{
+				problem: fmt.Sprintf("the load ends %v after the overload in stage %s: too early to judge settle_time, for which it would have to last %v", after, strconv.Itoa(i+1), limit+Held),
+				hint:    "add or lengthen a stage after the overload",
+			})
+		}
+		after += s.For + s.Ramp
+	}
+	return all
+}
+
+// checkOverloads checks that overload stages are above every judged rate, and not judged as
+// a hold.
+func (l Load) checkOverloads(c *loadCheck) {
+	target := 0.0
+	for _, s := range l.Stages {
+		if s.Judge {
+			target = max(target, s.Rate)
+		}
+	}
+	for i, s := range l.Stages {
+		at := func(key string) []string { return []string{"stages", strconv.Itoa(i), key} }
+		switch {
+		case !s.Overload || !c.ok(at("rate")...) || !c.ok(at("overload")...):
+		case s.Judge:
+			c.fail("a stage is judged either as a hold or as an overload", `remove "judge": an overload is judged by goodput`, at("overload")...)
+		case s.Rate <= target:
+			c.fail(fmt.Sprintf("rate %g is not above the target of %g, the highest judged rate", s.Rate, target), `raise it, or write "judge": true instead of "overload": true`, at("rate")...)
+		}
+	}
+}
