@@ -97,6 +97,18 @@ func (s SLO) MetricText() string {
 	return metric.Series{Name: s.Metric, Labels: s.Selector}.Key()
 }
 
+// Name is the SLO as certificates name it, like "payments: transaction_duration p(95)<250".
+func (s SLO) Name() string { return NameOf(s.Flow, s.MetricText()+" "+s.Expression) }
+
+// NameOf names something of a flow; flow is empty for a profile without flows, and for what
+// is of the whole run.
+func NameOf(flow, name string) string {
+	if flow == "" {
+		return name
+	}
+	return flow + ": " + name
+}
+
 // ID is the SLO as text; two SLOs are equal if and only if their IDs are.
 func (s SLO) ID() string {
 	id := s.MetricText() + ":" + s.Expression

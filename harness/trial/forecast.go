@@ -56,8 +56,14 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 		n++
 		for _, s := range c.SLOs {
 			if s.Samples != nil && s.Effective != nil {
-				name := s.Metric + " " + s.Expression
-				samples[name], arrivals[name] = append(samples[name], s), append(arrivals[name], float64(*c.Rate.Scheduled))
+				scheduled := c.Rate.Scheduled
+				for _, f := range c.Flows {
+					if f.Name == s.Flow && f.Rate.Scheduled != nil {
+						scheduled = f.Rate.Scheduled
+					}
+				}
+				name := s.Name()
+				samples[name], arrivals[name] = append(samples[name], s), append(arrivals[name], float64(*scheduled))
 			}
 		}
 	}
@@ -98,10 +104,14 @@ func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool)
 	for _, f := range found {
 		longest = max(longest, f.Hold)
 	}
-	if longest == 0 { // enough samples, but the result was too close to the limit
-		longest = 2 * max(p.Load.Hold, p.Load.HoldMax)
+	hasHold := true
+	for _, of := range p.PerFlow() {
+		if longest == 0 { // enough samples, but the result was too close to the limit
+			longest = 2 * max(of.Load.Hold, of.Load.HoldMax)
+		}
+		hasHold = hasHold && len(of.Load.Stages) == 0
 	}
-	return longest, len(p.Load.Stages) == 0
+	return longest, hasHold
 }
 
 // checkDecides is the name of the check that a plan has enough samples.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // SchemaName is the value of Certificate.Schema.
@@ -125,6 +126,9 @@ type SLO struct {
 	ObservedAtMost  *float64 `json:"observed_at_most,omitempty"` // missing too where the measurement has no upper bound
 }
 
+// Name is the condition as it is shown, like "payments: transaction_duration p(95)<250".
+func (s SLO) Name() string { return spec.NameOf(s.Flow, s.Metric+" "+s.Expression) }
+
 // Rule is one validity rule and its result. LIMITATION: the rule holds, but limits
 // what the certificate claims.
 type Rule struct {
@@ -214,6 +218,7 @@ type Bottleneck struct {
 	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component, without queued_ms
 	QueuedMs   *float64  `json:"queued_ms,omitempty"`                         // growth of the wait for connections that is charged to the component, which holds them; absent: none
 	Client     string    `json:"client,omitempty"`                            // the other client of the database that the component neighbour stands for
+	Flow       string    `json:"flow,omitempty"`                              // whose SLOs it explains; absent: the profile has one scenario, or no flow failed
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
 	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it

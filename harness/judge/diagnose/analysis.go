@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 )
 
@@ -44,9 +43,12 @@ type analysis struct {
 }
 
 // analyse returns nil if no transaction ran in the judged windows.
-func analyse(r record.Run, v verdict.Verdict) *analysis {
-	a := &analysis{layout: layoutOf(tableOf(r, v.Judged)), run: r, symptoms: symptomsOf(r, v), spans: v.Judged}
-	if failed := a.symptoms.window; failed != nil { // diagnose only the window that failed
+func analyse(of subject) *analysis {
+	r, v := of.run, of.verdict
+	a := &analysis{layout: layoutOf(tableOf(r, v.Judged)), run: r, symptoms: symptomsOf(of), spans: v.Judged}
+	if a.symptoms.seconds != nil {
+		a.spans = a.symptoms.seconds
+	} else if failed := a.symptoms.window; failed != nil { // diagnose only the window that failed
 		a.spans = nil
 		for i, span := range v.Judged {
 			if v.WindowOf[i] == *failed {

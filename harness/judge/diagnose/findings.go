@@ -3,6 +3,7 @@ package diagnose
 import (
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // Values of Bottleneck.Component that name no component.
@@ -50,6 +51,7 @@ type Bottleneck struct {
 	Queued   *float64
 	Sentence string
 	Evidence []string // further sentences
+	Flow     string   // whose SLOs are explained; empty: the profile has one scenario, or no flow failed
 	Confirm  []string // names of experiments
 	Remedy   string
 	RunnerUp *Candidate // nil: no other component grew
@@ -68,11 +70,17 @@ func Of(r record.Run, v verdict.Verdict) (f Findings) {
 	}
 	v.Judged = withoutLateEnds(r, v)
 	f.Waits, f.Statements, f.Resources = waits(r, v.Judged), statements(r, v.Judged), resources(r, v.Judged)
-	a := analyse(r, v)
+	of := subjectOf(r, v)
+	a := analyse(of)
 	if a == nil {
 		return f
 	}
 	f.Split = a.components()
 	f.Bottleneck = a.bottleneck(f)
+	f.Bottleneck.Flow = of.flow
+	if of.flow != "" {
+		f.Bottleneck.Sentence = spec.NameOf(of.flow, f.Bottleneck.Sentence)
+		f.Bottleneck.Evidence = append(f.Bottleneck.Evidence, of.mixEvidence()...)
+	}
 	return f
 }

@@ -150,7 +150,7 @@ func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
 func sloNames(all []verdict.SLO) string {
 	var names []string
 	for _, s := range all {
-		names = append(names, s.Metric+" "+s.Expression)
+		names = append(names, s.Name())
 	}
 	return strings.Join(names, ", ")
 }

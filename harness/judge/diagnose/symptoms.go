@@ -21,6 +21,7 @@ type symptoms struct {
 	baselineBroken bool          // one of the slow SLOs is already broken at the baseline
 	collector      string        // detail of the rule "collector", if samples are incomplete
 	window         *int          // judged window that failed by itself, from 0; nil: all together failed
+	seconds        []record.Span // in which an overload or a recovery failed, while the judged windows did not; nil otherwise
 }
 
 func (s symptoms) any() bool { return s.aboutTime() || len(s.failures)+len(s.others) > 0 }
@@ -34,8 +35,8 @@ func (s symptoms) incomplete() bool {
 	return len(s.failures) > 0 || slices.ContainsFunc(s.slow, func(slo verdict.SLO) bool { return slo.Metric == verdict.ThroughputMetric })
 }
 
-func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
-	shortOfCPU := ""
+func symptomsOf(of subject) (found symptoms) {
+	v, shortOfCPU := of.verdict, ""
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue
@@ -73,7 +74,13 @@ func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 	if slices.ContainsFunc(found.slow, func(s verdict.SLO) bool { return s.FailedWindow == nil }) {
 		found.window = nil // all windows together failed too
 	}
-	found.baselineBroken = baselineBreaks(r, found.slow)
+	for _, s := range found.slow {
+		found.seconds = append(found.seconds, s.Seconds...)
+	}
+	if slices.ContainsFunc(found.slow, func(s verdict.SLO) bool { return s.Seconds == nil }) || len(found.rules) > 0 {
+		found.seconds = nil
+	}
+	found.baselineBroken = of.baselineBreaks(found.slow)
 	return found
 }
 
@@ -107,7 +114,7 @@ func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 	case s.Metric == verdict.ThroughputMetric && count(o.TimedOut)+count(o.Dropped) < count(o.Failed),
 		strings.HasPrefix(s.Metric, "http_req_failed"):
 		return byFailures
-	case s.Metric == verdict.ThroughputMetric:
+	case s.Metric == verdict.ThroughputMetric, s.Seconds != nil:
 		return byTime
 	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !strings.HasPrefix(s.Metric, "http_req_") && !strings.HasPrefix(s.Metric, "iteration_duration"):
 		return byOthers // a metric of the script's own, or the lag of a replica
@@ -126,14 +133,14 @@ func count(n *int64) int64 {
 
 // baselineBreaks reports whether one of the SLOs is already broken at the baseline load,
 // so that growth with the load does not explain it.
-func baselineBreaks(r record.Run, slow []verdict.SLO) bool {
-	for _, slo := range r.Plan.Profile.SLOs {
+func (of subject) baselineBreaks(slow []verdict.SLO) bool {
+	for _, slo := range of.run.Plan.Profile.SLOs {
 		if !slices.ContainsFunc(slow, func(s verdict.SLO) bool { return s.Expression == slo.Expression && s.Metric == slo.MetricText() }) {
 			continue
 		}
 		h := &metric.Hist{}
-		for _, span := range baseline(r) {
-			r.Timeline.MergeHist(h, slo.Metric, slo.Selector, span)
+		for _, span := range baseline(of.run) {
+			of.traffic.MergeHist(h, slo.Metric, slo.Selector, span)
 		}
 		var at float64
 		var ok bool

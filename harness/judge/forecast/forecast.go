@@ -34,8 +34,17 @@ type Forecast struct {
 }
 
 // Of forecasts each SLO of a profile that is decided by a share of samples. past is
-// keyed by Name.
+// keyed by the SLOs' names.
 func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
+	plans := pl.PerFlow()
+	for i, of := range p.PerFlow() {
+		all = append(all, ofFlow(of, plans[i], scope, past)...)
+	}
+	return all
+}
+
+// ofFlow is Of for one flow, or for a profile without flows.
+func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
 	longest := pl.At(len(pl.Looks))
 	arrivals, hold := float64(longest.JudgedArrivals()), 0.0
 	for _, w := range longest.Judged {
@@ -46,7 +55,7 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 		if !s.Sampled() || q <= 0 || q >= 1 {
 			continue
 		}
-		f := Forecast{SLO: Name(s), Basis: s.BasisIn(scope), Past: past[Name(s)], LongEnough: true}
+		f := Forecast{SLO: s.Name(), Basis: s.BasisIn(scope), Past: past[s.Name()], LongEnough: true}
 		perArrival := f.Past.PerArrival
 		if perArrival == 0 {
 			perArrival = 1
@@ -74,9 +83,6 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 	}
 	return all
 }
-
-// Name is an SLO as certificates name it.
-func Name(s spec.SLO) string { return s.MetricText() + " " + s.Expression }
 
 // String compares the expected with the needed samples.
 func (f Forecast) String() string {

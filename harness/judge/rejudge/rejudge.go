@@ -1,12 +1,14 @@
 package rejudge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
@@ -22,6 +24,9 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	}
 	p, err := thresholds.Profile(r.Plan.Profile.Name)
 	if err != nil {
+		return record.Run{}, err
+	}
+	if err := sameFlows(r.Plan.Profile, p); err != nil {
 		return record.Run{}, err
 	}
 	rejudged, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
@@ -40,7 +45,15 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Ru
 	rejudged = r
 	rejudged.Rejudged = &file
 	rejudged.Plan.Profile.SLOs, rejudged.Plan.Profile.Rules = p.SLOs, p.Rules
-	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
+	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.AllSLOs())
+	recount = rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
+	rejudged.Plan.Profile.Flows, rejudged.Plan.Load.Flows = slices.Clone(r.Plan.Profile.Flows), slices.Clone(r.Plan.Load.Flows)
+	for i := range rejudged.Plan.Profile.Flows {
+		of, before := &rejudged.Plan.Load.Flows[i], r.Plan.Load.Flows[i].DisplacedAfter
+		rejudged.Plan.Profile.Flows[i].SLOs = p.Flows[i].SLOs
+		of.DisplacedAfter = plan.DisplacedAfter(p.Flows[i].SLOs)
+		recount = recount || of.DisplacedAfter != before
+	}
 	kept := []string{"the load", "the scenario", "the timeout"}
 	if !maps.Equal(p.Gauges, r.Plan.Profile.Gauges) {
 		kept = append(kept, "the gauges")
@@ -50,7 +63,22 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Ru
 	}
 	last := len(kept) - 1
 	rejudged.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s and %s are the run's", file.Path, strings.Join(kept[:last], ", "), kept[last]))
-	return rejudged, rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
+	return rejudged, recount
+}
+
+// sameFlows refuses thresholds for other flows than those of the run.
+func sameFlows(run, p spec.Profile) error {
+	names := func(p spec.Profile) (all []string) {
+		for _, f := range p.Flows {
+			all = append(all, f.Name)
+		}
+		return all
+	}
+	if is, want := names(p), names(run); !slices.Equal(is, want) {
+		return hint.With(fmt.Errorf("profile %s: the run had other flows than the thresholds: %s", run.Name, cmp.Or(strings.Join(want, ", "), "none")),
+			"name thresholds whose profile has these flows, in this order")
+	}
+	return nil
 }
 
 // timelineWithoutDisplaced is the timeline without the workers' counter of late slots.

@@ -42,7 +42,7 @@ func named(slos []SLO, basis spec.Basis, whole func(kind string) bool) (all []st
 	for _, s := range slos {
 		text := s.kind()
 		if whole(text) {
-			text = s.name()
+			text = s.Name()
 		}
 		if s.Basis == basis && !slices.Contains(all, text) {
 			all = append(all, text)

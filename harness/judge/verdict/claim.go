@@ -172,7 +172,7 @@ func undecidedReason(v Verdict) string {
 			}
 		}
 	}
-	text := first.name() + " " + first.undecidedReason()
+	text := first.Name() + " " + first.undecidedReason()
 	if more > 0 {
 		text += fmt.Sprintf("; %d more undecided", more)
 	}

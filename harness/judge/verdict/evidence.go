@@ -103,12 +103,7 @@ func (e *evidence) perFlow() []*evidence {
 }
 
 // inFlow is a text about the flow that the evidence is on.
-func (e *evidence) inFlow(text string) string {
-	if e.flow() == "" {
-		return text
-	}
-	return e.flow() + ": " + text
-}
+func (e *evidence) inFlow(text string) string { return spec.NameOf(e.flow(), text) }
 
 // flow names the flow that the evidence is on; empty: on the whole run.
 func (e *evidence) flow() string { return e.Plan.Profile.Flow }

@@ -16,7 +16,10 @@ import (
 func limitations(e *evidence, rules []Rule) []string {
 	var all []string
 	for _, r := range rules {
-		if r.Limitation != "" {
+		switch {
+		case r.Limitations != nil:
+			all = append(all, r.Limitations...)
+		case r.Limitation != "":
 			all = append(all, r.Limitation)
 		}
 	}
@@ -128,10 +131,10 @@ func (e *evidence) shortRun() (all []string) {
 			continue
 		}
 		if s.Lumped {
-			lumped = append(lumped, s.name())
+			lumped = append(lumped, s.Name())
 			continue
 		}
-		names = append(names, s.name())
+		names = append(names, s.Name())
 		if s.Correlation != nil {
 			longest = max(longest, *s.Correlation)
 		}

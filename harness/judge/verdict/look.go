@@ -16,7 +16,7 @@ func Undecided(r record.Run) (names []string) {
 		case s.Outcome == Fail:
 			return nil
 		case sampled && s.Outcome == Inconclusive:
-			names = append(names, s.name()+" "+s.undecidedReason())
+			names = append(names, s.Name()+" "+s.undecidedReason())
 		}
 	}
 	return names

@@ -260,7 +260,7 @@ func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 		}
 		for i, s := range after.SLOs {
 			if was := before.SLOs[i].Outcome; was == Fail && s.Outcome == Pass || was == Pass && s.Outcome == Fail {
-				rt.Fatalf("%s: %v turned to %v", s.name(), was, s.Outcome)
+				rt.Fatalf("%s: %v turned to %v", s.Name(), was, s.Outcome)
 			}
 		}
 		// The same by the histograms alone, as for thresholds other than the run's.
@@ -272,7 +272,7 @@ func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 		}
 		for i, s := range Judge(r).SLOs {
 			if was := before.SLOs[i].Outcome; was == Pass && s.Outcome == Fail {
-				rt.Fatalf("%s: %v turned to %v", s.name(), was, s.Outcome)
+				rt.Fatalf("%s: %v turned to %v", s.Name(), was, s.Outcome)
 			}
 		}
 	})

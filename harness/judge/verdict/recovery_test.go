@@ -107,7 +107,7 @@ func TestRecoveredInTime(t *testing.T) {
 	if len(v.Recoveries) != 2 || *v.Recoveries[0].NotCompleted != 124 || *v.Recoveries[1].NotCompleted != 0 {
 		t.Errorf("%+v", v.Recoveries)
 	}
-	if text := strings.Join(v.Limitations, "\n"); !strings.Contains(text, "belong to recoveries from faults") || strings.Contains(text, "is killed was not tested") {
+	if text := strings.Join(v.Limitations, "\n"); !strings.Contains(text, "belong to recoveries: only the SLOs on recoveries (recovery_time)") || strings.Contains(text, "is killed was not tested") {
 		t.Error(text)
 	}
 }

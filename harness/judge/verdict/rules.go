@@ -15,6 +15,8 @@ type Rule struct {
 	Detail     string // finding, for people
 	Advice     string // what to do about it
 	Limitation string // not empty: the run is judged, and the certificate states this limitation
+	// Limitations are the parts of Limitation, if it is of several flows; nil otherwise.
+	Limitations []string
 }
 
 // rules is RULEBOOK section 1. The claim of an INVALID run names the first broken
@@ -105,7 +107,7 @@ func (r rule) apply(e *evidence) Rule {
 			details = append(details, text)
 		}
 	}
-	worst.Detail, worst.Limitation = joinFirst(details, 3), strings.Join(limitations, "; ")
+	worst.Detail, worst.Limitation, worst.Limitations = joinFirst(details, 3), strings.Join(limitations, "; "), limitations
 	return worst
 }
 

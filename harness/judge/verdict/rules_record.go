@@ -223,7 +223,7 @@ func data(e *evidence) Rule {
 	for _, s := range e.slos {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
 			downgraded = downgraded || s.Outcome == Inconclusive
-			without = append(without, s.name())
+			without = append(without, s.Name())
 			d := spec.SLO{Metric: s.Metric}.Descriptor()
 			ledger = ledger || d.From(metric.SourceLedger)
 			if d.From(metric.SourceCoordinator) || d.From(metric.SourceStages) {

@@ -28,10 +28,10 @@ func samples(e *evidence) Rule {
 		share, text := s.enough()
 		if r.Observed == nil || share < *r.Observed {
 			r.Observed = &share
-			r.Detail = fmt.Sprintf("fewest samples: %s has %s", s.name(), text)
+			r.Detail = fmt.Sprintf("fewest samples: %s has %s", s.Name(), text)
 		}
 		if s.Outcome == Inconclusive && share < 1 {
-			scarce = append(scarce, s.name()+" has "+text)
+			scarce = append(scarce, s.Name()+" has "+text)
 		}
 	}
 	if len(scarce) > 0 {
@@ -41,13 +41,8 @@ func samples(e *evidence) Rule {
 	return r
 }
 
-// name is the condition as the certificate names it.
-func (s SLO) name() string {
-	if s.Flow != "" {
-		return s.Flow + ": " + s.Metric + " " + s.Expression
-	}
-	return s.Metric + " " + s.Expression
-}
+// Name is the condition as the certificate names it.
+func (s SLO) Name() string { return spec.NameOf(s.Flow, s.Metric+" "+s.Expression) }
 
 // enough is the share of the samples needed that a condition has, by its basis.
 func (s SLO) enough() (share float64, text string) {

@@ -53,6 +53,7 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 		case meets(measured):
 		case !meets(cleared):
 			outcome = Fail
+			out.Seconds = append(out.Seconds, span)
 		case outcome == Pass:
 			outcome, out.HiddenByGenerator = Inconclusive, true
 		}

@@ -1,6 +1,11 @@
 package verdict
 
-import "assay/harness/spec"
+import (
+	"time"
+
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
 
 // judgeRecovery decides recovery_time, settle_time or time_to_scale by the longest recovery. It is known to a second: PASS needs the
 // longest possible time, FAIL the shortest without the generator's own delay. A disturbance
@@ -22,6 +27,11 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		}
 		if s.Violates(*r.Recovered.Least) {
 			broken++
+			end := e.loadEnd()
+			if r.Recovered.Most != nil {
+				end = min(end, r.At.Add(time.Duration(*r.Recovered.Most*float64(time.Millisecond))).Unix())
+			}
+			out.Seconds = append(out.Seconds, record.Span{From: r.At.Unix(), To: end})
 		}
 		if r.Recovered.Most == nil || s.Violates(*r.Recovered.Most) {
 			possible++

@@ -87,6 +87,9 @@ type SLO struct {
 	// CloseWindow is the first judged window, from 1, with more violations than it
 	// allows but not enough to break the condition; nil if there is none.
 	CloseWindow *int
+	// Seconds are those that broke the condition, where it is about an overload or a recovery;
+	// nil: it is about the judged windows, or holds.
+	Seconds []record.Span
 	// ForeignDoubt is how many possible violations more than certain ones are due to other
 	// senders, whose buckets and intervals are coarser.
 	ForeignDoubt int64

@@ -73,7 +73,7 @@ func decisive(v verdict.Verdict) *Decisive {
 	for _, s := range v.SLOs {
 		if s.Outcome == v.Outcome {
 			limit := s.Limit
-			return &Decisive{Kind: "slo", Name: s.Metric + " " + s.Expression, Observed: s.Observed, Limit: &limit, Unit: s.Unit}
+			return &Decisive{Kind: "slo", Name: s.Name(), Observed: s.Observed, Limit: &limit, Unit: s.Unit}
 		}
 	}
 	for _, r := range v.Rules {

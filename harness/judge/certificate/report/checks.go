@@ -22,7 +22,7 @@ func Checks(c certificate.Certificate) []*page.Suite {
 		if s.Metric == metric.Ledger || s.Metric == metric.PersistLag {
 			to = ledger
 		}
-		to.Check(s.Metric+" "+s.Expression, page.VerdictState(s.Verdict), s.Verdict, sloText(s), "")
+		to.Check(s.Name(), page.VerdictState(s.Verdict), s.Verdict, sloText(s), "")
 	}
 	for _, r := range c.Rules {
 		state := page.VerdictState(r.Verdict)

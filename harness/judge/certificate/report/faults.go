@@ -8,6 +8,7 @@ import (
 	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 	"assay/harness/quantity"
+	"assay/harness/spec"
 )
 
 // Faults lists the faults that the run injected, and how the system got over them.
@@ -21,7 +22,7 @@ func Faults(c certificate.Certificate) []page.Block {
 		if f.End {
 			name = "end of " + name
 		}
-		name = inFlow(f.Flow, name)
+		name = spec.NameOf(f.Flow, name)
 		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), quantity.Count(f.Scheduled), quantity.Count(f.NotCompleted)))
 	}
 	return []page.Block{section("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs for 5 s, so that the first success may be later. Arrived and not completed: transactions until then."))}
@@ -34,18 +35,10 @@ func loadChanges(c certificate.Certificate) []page.Block {
 	}
 	t := page.Table{Columns: slices.Concat(page.Names("change in load"), page.Words("at"), page.Numbers("settled", "arrived", "not completed")), Limit: maxRows}
 	for _, l := range c.LoadChanges {
-		name := inFlow(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
+		name := spec.NameOf(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
 		t.Rows = append(t.Rows, page.Cells(name, l.At.UTC().Format("15:04:05"), after(l.SettledMs), quantity.Count(l.Scheduled), quantity.Count(l.NotCompleted)))
 	}
 	return []page.Block{section("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for 10 s, known to a second. Arrived and not completed: transactions until then."))}
-}
-
-// inFlow is a text about a flow.
-func inFlow(flow, text string) string {
-	if flow == "" {
-		return text
-	}
-	return flow + ": " + text
 }
 
 // flows lists the flows of the profile, with the verdict on each.

@@ -21,7 +21,7 @@ func sloTable(c certificate.Certificate, limit int) page.Block {
 		Limit:   limit,
 	}
 	for _, s := range all {
-		row := page.Cells(inFlow(s.Flow, s.Metric+" "+s.Expression), s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
+		row := page.Cells(s.Name(), s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
 		row[1].State = page.VerdictState(s.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
