@@ -19,12 +19,19 @@ func judged() []metric.Descriptor {
 	return metric.Catalogue(func(d metric.Descriptor) bool { return len(d.SLO) > 0 })
 }
 
+// overload is a load with an overload and a step up, and the latency SLO that judges them.
+const overload = `"load": {"stages": [{"rate": 1, "for": "10s"}, {"rate": 2, "for": "10s", "judge": true}, {"rate": 3, "for": "10s", "overload": true}, {"rate": 2, "for": "60s"}]},
+	"slo": {"transaction_duration": ["p(95)<250"], "settle_time": ["max<30000"], `
+
 // needed is what a profile must hold for an SLO on a metric.
 func needed(t *testing.T, d metric.Descriptor) string {
 	t.Helper()
 	head, name, _ := strings.Cut(d.Key, ".")
 	switch head {
 	case "":
+		if d.From(metric.SourceStages) {
+			return overload
+		}
 		return ""
 	case "ledger":
 		return `, "ledger": {"persisted": "SELECT id, at FROM t WHERE run = ?"}`
@@ -47,12 +54,24 @@ func needed(t *testing.T, d metric.Descriptor) string {
 // and only in a profile that says where to read it.
 func TestSLOsFollowTheCatalogue(t *testing.T) {
 	profile := func(d metric.Descriptor, condition, more string) error {
+		if start, ofStages := strings.CutPrefix(more, overload); ofStages {
+			// Its SLOs are those that the load needs, and the one on d.
+			start = overload + start
+			if d.Name == metric.SettleTime {
+				start = strings.Replace(start, `"settle_time": ["max<30000"], `, `"goodput": ["rate>0.5"], `, 1)
+			}
+			_, err := spec.Decode("t.json", fmt.Appendf(nil, `{"version": 1, "profiles": {"p": {"scenario": "a.js", %s%q: [%q]}}}}`, start, d.Name, condition))
+			return err
+		}
 		_, err := spec.Decode("t.json", fmt.Appendf(nil,
 			`{"version": 1, "profiles": {"p": {"scenario": "a.js", "load": {"target": 1}, "slo": {%q: [%q]}%s}}}`, d.Name, condition, more))
 		return err
 	}
 	for _, d := range judged() {
 		for _, condition := range []string{"p(95)<7", "p(99.9)<=7", "max<7", "rate<0.5", "missing==0", "duplicated==0", "violated==0"} {
+			if d.Name == metric.Goodput { // a floor
+				condition = strings.Replace(condition, "rate<", "rate>", 1)
+			}
 			takes := slices.ContainsFunc(d.SLO, func(example string) bool { return aggregate(example) == aggregate(condition) })
 			if err := profile(d, condition, needed(t, d)); (err == nil) != takes {
 				t.Errorf("%s: %s: %v", d.Name, condition, err)
@@ -111,7 +130,9 @@ func TestSchemaFollowsTheCatalogue(t *testing.T) {
 			continue
 		case aggregate(d.SLO[0]) == "missing":
 			conditions[d.Name] = "#/$defs/ledgerCondition"
-		case d.Name == metric.RecoveryTime:
+		case d.Name == metric.Goodput:
+			conditions[d.Name] = "#/$defs/goodputCondition"
+		case d.Name == metric.RecoveryTime || d.From(metric.SourceStages):
 			conditions[d.Name] = "#/$defs/recoveryCondition"
 		case d.Name == metric.Invariants:
 			conditions[d.Name] = "#/$defs/invariantsCondition"

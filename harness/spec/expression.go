@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"assay/harness/observe/metric"
 )
 
 // expressionForm is k6's threshold grammar: an aggregate, an operator and a bound,
@@ -22,6 +24,7 @@ const maxExact = 1 << 53
 
 var (
 	upperOperators = []string{"<", "<="}
+	lowerOperators = []string{">", ">="}
 	rateOperators  = []string{"<", "<=", ">", ">="}
 	exactOperators = []string{"=="}
 )
@@ -57,6 +60,9 @@ func (s *SLO) parseExpression(text string) (problem string) {
 		return fmt.Sprintf("%s cannot be judged", name)
 	default:
 		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated", "violated"})
+	}
+	if s.Metric == metric.Goodput && s.Aggregate == Rate {
+		operators = lowerOperators
 	}
 	if !slices.Contains(operators, operator) {
 		return fmt.Sprintf("operator %q cannot be used with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))

@@ -145,7 +145,9 @@ func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Fl
 			r.failKey(c, fmt.Sprintf("%s is judged for the whole run", s.Metric), `move it to "slo" of the profile`)
 		}
 	}
-	r.checkOverload(n, f.Load, f.SLOs)
+	if share == nil || load != nil && load.validTree() {
+		r.checkOverload(n, f.Load, f.SLOs)
+	}
 	return f
 }
 

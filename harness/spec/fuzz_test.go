@@ -29,11 +29,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for name, p := range file.Profiles {
-			if p.Name != name || len(p.SLOs) == 0 {
+			if p.Name != name || len(p.AllSLOs()) == 0 {
 				t.Fatalf("profile %q: %+v", name, p)
 			}
 			ids := map[string]bool{}
-			for _, s := range p.SLOs {
+			for _, s := range p.AllSLOs() {
 				if ids[s.ID()] {
 					t.Fatalf("two SLOs are %s", s.ID())
 				}

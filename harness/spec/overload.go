@@ -69,10 +69,15 @@ func limitOf(slos []SLO, name string) (limit time.Duration, ok bool) {
 // the load has what these and time_to_scale judge. n holds the load's and the SLOs' keys.
 func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 	slo := n.get("slo")
-	if slo == nil || !slo.validTree() || l.check(allValid) != nil {
+	if slo == nil || !slo.validTree() || l.Unit == "" || l.check(allValid) != nil {
 		return
 	}
-	judged := false
+	for _, key := range []string{"load", "share"} {
+		if c := n.get(key); c != nil && !c.validTree() {
+			return
+		}
+	}
+	judged, unbounded := false, false
 	for _, c := range slo.children {
 		name := metricOf(c.name)
 		switch {
@@ -83,7 +88,8 @@ func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 		case name != metric.TimeToScale && !l.Overloads():
 			r.fail(c, name+" judges an overload, and the load has none", "add a stage such as "+example["overload"])
 		default:
-			if _, ok := inTime(slos); !ok {
+			if _, ok := inTime(slos); !ok && !unbounded {
+				unbounded = true
 				r.fail(c, name+" needs a percentile of transaction_duration as the latency SLO that must hold", "add "+example["slo"])
 			}
 		}

@@ -65,7 +65,11 @@ func (s SLO) reserved(flow, profile *node) (problem, hint string) {
 	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
 		return s.Metric + " has no tags to select by", ""
 	case d.Key != "" && !profile.has(strings.Split(d.Key, ".")...):
-		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key), "add " + exampleOfPath(d.Key)
+		of := "profile"
+		if profile != profileOf(profile) {
+			of = "flow"
+		}
+		return fmt.Sprintf("%s cannot be %s: the %s has no %q", s.Metric, read, of, d.Key), "add " + exampleOfPath(d.Key)
 	}
 	return "", ""
 }
