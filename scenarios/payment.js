@@ -8,9 +8,9 @@
 // belong to the profile.
 
 import { iteration } from './lib/identity.js';
-import { pay } from './lib/payment.js';
+import { pay, readBack } from './lib/payment.js';
 import { seededRandom } from './lib/random.js';
 
 export default function () {
-  pay(seededRandom(iteration()));
+  readBack(pay(seededRandom(iteration())));
 }

@@ -35,7 +35,7 @@ var minimalSize = Size{Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 100, Durat
 func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
-		Duration: l.Plan.Duration() + l.Plan.Timeout, Peak: l.Plan.Peak(),
+		Duration: l.Plan.Duration() + l.Plan.Longest(), Peak: l.Plan.Peak(),
 		Ledger: slices.ContainsFunc(l.Profile.PerFlow(), func(p spec.Profile) bool { return p.Ledger != nil }), Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {

@@ -24,7 +24,7 @@ func sum(flows []Flow, weights []int, seed uint64) Plan {
 			p.Unit = "tps"
 		}
 		p.Target += f.Target
-		p.Timeout = max(p.Timeout, f.Timeout)
+		p.Timeout, p.Think = max(p.Timeout, f.Timeout), max(p.Think, f.Think)
 		p.DisplacedAfter = min(p.DisplacedAfter, f.DisplacedAfter)
 		p.Judged = append(p.Judged, f.Judged...)
 		for _, s := range f.Stages {

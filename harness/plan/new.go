@@ -59,7 +59,7 @@ func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 
 // newFlow plans one flow, or a profile without flows.
 func newFlow(p spec.Profile, weights []int, seed uint64) (Plan, error) {
-	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
+	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Think: p.Think, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
 	switch {
 	case p.Load.Threads > 0:
 		return pl.closed(p, weights)
@@ -73,7 +73,7 @@ func newFlow(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Title())
 	}
 	peak := pl.Peak()
-	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, p.SLOs, p.Timeout) })
+	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, p.SLOs, p.Timeout, p.Think) })
 	return pl, nil
 }
 
@@ -187,9 +187,10 @@ func countArrivals(stages []Stage) {
 // transaction_duration allow (for p(N): N % of the transactions at the bound, the rest
 // at the timeout), times vuHeadroom. Without such an SLO the largest mean is the
 // timeout: bounds of requests do not bound a transaction of several requests. If more
-// VUs are busy, the SLOs are violated; arrivals then queue, and latencies include it.
-func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
-	n := math.Ceil(rate * maxMean(slos, timeout).Seconds() * vuHeadroom)
+// VUs are busy, the SLOs are violated; arrivals then queue, and latencies include it. A VU is also busy while its
+// transaction thinks.
+func VUs(rate float64, slos []spec.SLO, timeout, think time.Duration) int {
+	n := math.Ceil(rate * (maxMean(slos, timeout) + think).Seconds() * vuHeadroom)
 	return int(max(n, minVUs))
 }
 

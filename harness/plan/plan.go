@@ -70,6 +70,7 @@ type Plan struct {
 	// is only that one.
 	Looks   []time.Duration `json:"looks_ns,omitempty"`
 	Timeout time.Duration   `json:"timeout_ns"`
+	Think   time.Duration   `json:"think_ns,omitempty"` // longest time that a transaction waits by think()
 	Even    bool            `json:"even,omitempty"`
 	Seed    uint64          `json:"seed"`
 	// Closed: the closed model. Transactions begin when VUs are free, so that stages have
@@ -93,7 +94,10 @@ func (p Plan) PerFlow() []Plan {
 	return all
 }
 
-// Duration is the length of the schedule; transactions may end up to Timeout
+// Longest is how long a transaction may take by the clock.
+func (p Plan) Longest() time.Duration { return p.Timeout + p.Think }
+
+// Duration is the length of the schedule; transactions may end up to Longest
 // later.
 func (p Plan) Duration() time.Duration {
 	if len(p.Stages) == 0 {

@@ -148,7 +148,7 @@ func TestVUs(t *testing.T) {
 		{"a request does not bound a transaction", 100, []spec.SLO{percentile("http_req_duration", 0.95, 200)}, 1500},
 		{"bound over the time-out", 100, []spec.SLO{percentile("transaction_duration", 0.95, 1e6)}, 1500},
 	} {
-		if got := plan.VUs(c.rate, c.slos, 10*second); got != c.want {
+		if got := plan.VUs(c.rate, c.slos, 10*second, 0); got != c.want {
 			t.Errorf("%s: %d VUs, wanted %d", c.name, got, c.want)
 		}
 	}

@@ -147,12 +147,12 @@ func TestVUsGrowWithTheRate(t *testing.T) {
 		}
 		rate := rapid.Float64Range(0, 1e6)
 		a, b := rate.Draw(t, "a"), rate.Draw(t, "b")
-		low, high := plan.VUs(min(a, b), slos, timeout), plan.VUs(max(a, b), slos, timeout)
+		low, high := plan.VUs(min(a, b), slos, timeout, 0), plan.VUs(max(a, b), slos, timeout, 0)
 		if low > high || low < 10 {
 			t.Fatalf("%d VUs at %g/s, %d at %g/s", low, min(a, b), high, max(a, b))
 		}
 		// A further SLO never asks for more.
-		if with := plan.VUs(a, append(slos, percentile("transaction_duration", 0.95, 250)), timeout); with > plan.VUs(a, slos, timeout) {
+		if with := plan.VUs(a, append(slos, percentile("transaction_duration", 0.95, 250)), timeout, 0); with > plan.VUs(a, slos, timeout, 0) {
 			t.Fatalf("%d VUs with a further SLO", with)
 		}
 	})

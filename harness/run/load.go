@@ -19,7 +19,7 @@ const overtime = 85 * time.Second
 // load watches the run until all workers have ended by themselves, or something
 // stops it early.
 func (r *run) load(ctx context.Context) {
-	end := r.plan.Duration() + r.plan.Timeout
+	end := r.plan.Duration() + r.plan.Longest()
 	limit := time.Until(r.t0) + end + overtime
 	if r.Resume { // later than that, too: its workers may have ended, or still be lost
 		limit = max(limit, stopTimeout)

@@ -92,7 +92,7 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 
 // Longest is how long the run of a plan can take, from the start of its workers on.
 func Longest(o Options, p plan.Plan) time.Duration {
-	return o.joinTimeout() + o.startTimeout() + p.Duration() + p.Timeout + overtime + stopTimeout
+	return o.joinTimeout() + o.startTimeout() + p.Duration() + p.Longest() + overtime + stopTimeout
 }
 
 func (o Options) joinTimeout() time.Duration { return cmp.Or(o.Join.Timeout, DefaultJoinTimeout) }

@@ -11,6 +11,7 @@ var example = map[string]string{
 	"description": `"description": "card payments"`, "scenario": `"scenario": "scenarios/payment.js"`,
 	"load": `"load": {"target": 100}`, "timeout": `"timeout": "10s"`, "slo": `"slo": {"transaction_duration": ["p(95)<250"]}`,
 	"flows":         `"flows": {"payments": {"scenario": "scenarios/payment.js", "load": {"target": 100}, "slo": {"transaction_duration": ["p(95)<250"]}}}`,
+	"think":         `"think": "5s"`,
 	"overload":      `{"rate": 150, "for": "20s", "overload": true}`,
 	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,

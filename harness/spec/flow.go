@@ -19,6 +19,7 @@ type Flow struct {
 	Scenario string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
 	Load     Load          `json:"load"`     // its own, or its share of the profile's
 	Timeout  time.Duration `json:"timeout_ns"`
+	Think    time.Duration `json:"think_ns,omitempty"` // as of a Profile
 	SLOs     []SLO         `json:"slos"`
 	Ledger   *Ledger       `json:"ledger,omitempty"`
 }
@@ -39,7 +40,7 @@ func (p Profile) PerFlow() []Profile {
 	all := make([]Profile, len(p.Flows))
 	for i, f := range p.Flows {
 		of := p
-		of.Flow, of.Scenario, of.Load, of.Timeout, of.SLOs, of.Ledger = f.Name, f.Scenario, f.Load, f.Timeout, f.SLOs, f.Ledger
+		of.Flow, of.Scenario, of.Load, of.Timeout, of.Think, of.SLOs, of.Ledger = f.Name, f.Scenario, f.Load, f.Timeout, f.Think, f.SLOs, f.Ledger
 		of.Flows, of.Invariants = nil, nil
 		all[i] = of
 	}
@@ -108,7 +109,7 @@ func (r *reader) withFlows(n *node, p *Profile) {
 // none.
 func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Flow {
 	f := Flow{Name: n.name, Timeout: timeout}
-	if !r.object(n, []string{"scenario", "slo"}, []string{"load", "share", "timeout", "ledger"}) {
+	if !r.object(n, []string{"scenario", "slo"}, []string{"load", "share", "timeout", "think", "ledger"}) {
 		return f
 	}
 	f.Scenario = r.scenario(n.get("scenario"))
@@ -135,6 +136,7 @@ func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Fl
 	if c := n.get("timeout"); c != nil {
 		f.Timeout = r.timeout(c)
 	}
+	f.Think = r.think(n.get("think"))
 	f.Ledger = r.ledger(n.get("ledger"))
 	f.SLOs = r.slos(n.get("slo"))
 	for i := range f.SLOs {

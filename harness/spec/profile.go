@@ -20,6 +20,7 @@ type Profile struct {
 	Scenario    string           `json:"scenario,omitempty"` // path of the k6 script, relative to thresholds.json; empty: Flows have theirs
 	Load        Load             `json:"load"`               // not of a profile with flows
 	Timeout     time.Duration    `json:"timeout_ns"`         // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	Think       time.Duration    `json:"think_ns,omitempty"` // longest time that a transaction waits by think(), which counts neither as its latency nor towards the timeout
 	SLOs        []SLO            `json:"slos"`               // sorted by metric, then by place in the file; with flows, those of the whole run
 	Ledger      *Ledger          `json:"ledger,omitempty"`
 	Flows       []Flow           `json:"flows,omitempty"`         // nil: the profile has one scenario
@@ -51,10 +52,10 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	optional := []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules", "flows"}
+	optional := []string{"timeout", "think", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules", "flows"}
 	flows := n.get("flows") != nil
 	if flows {
-		optional = slices.DeleteFunc(append(optional, "load", "slo"), func(key string) bool { return key == "flows" || key == "ledger" })
+		optional = slices.DeleteFunc(append(optional, "load", "slo"), func(key string) bool { return key == "flows" || key == "ledger" || key == "think" })
 		if !r.objectRefusing(n, []string{"flows"}, optional, ofFlows) {
 			return p
 		}
@@ -73,6 +74,7 @@ func (r *reader) profile(n *node) Profile {
 		p.Scenario = r.scenario(n.get("scenario"))
 		p.Load = r.load(n.get("load"))
 		p.Timeout = r.timeout(n.get("timeout"))
+		p.Think = r.think(n.get("think"))
 		p.Ledger = r.ledger(n.get("ledger"))
 		p.SLOs = r.slos(n.get("slo"))
 		r.checkOverload(n, p.Load, p.SLOs)
@@ -91,6 +93,7 @@ func (r *reader) profile(n *node) Profile {
 var ofFlows = map[string]refusal{
 	"scenario": {`"scenario" and "flows" are mutually exclusive`, "a profile has either one scenario, or flows with one each"},
 	"ledger":   {`with flows, each flow has its own "ledger"`, "move it to the flows that acknowledge transactions"},
+	"think":    {`with flows, each flow has its own "think"`, "move it to the flows whose scripts call think()"},
 }
 
 // scenario reads a path below the folder of the thresholds file: the record holds the
@@ -124,6 +127,22 @@ func (r *reader) timeout(n *node) time.Duration {
 	}
 	return d
 }
+
+// think reads how long a transaction may wait by think(); 0 if the key is missing.
+func (r *reader) think(n *node) time.Duration {
+	if n == nil {
+		return 0
+	}
+	d, ok := r.duration(n)
+	if ok && (d <= 0 || d > maxThink) {
+		r.fail(n, fmt.Sprintf("think %v is out of range: want above 0 and at most %v", d, maxThink), "")
+	}
+	return d
+}
+
+// maxThink is the longest think time of a transaction: users who pause for longer begin
+// another one.
+const maxThink = 10 * time.Minute
 
 func (r *reader) needs(n *node) (all []string) {
 	for _, c := range r.list(n) {

@@ -15,7 +15,7 @@ import (
 // timeout. A span that would have fewer than minSeconds left stays as it is.
 func withoutLateEnds(r record.Run, v verdict.Verdict) []record.Span {
 	spans := slices.Clone(v.Judged)
-	late := int64(math.Ceil(float64(r.Plan.Load.Timeout) / float64(time.Second)))
+	late := int64(math.Ceil(float64(r.Plan.Load.Longest()) / float64(time.Second)))
 	for i := 1; i < len(spans); i++ {
 		if v.WindowOf[i] == v.WindowOf[i-1] && v.Judged[i].From > v.Judged[i-1].To && spans[i].Seconds() >= late+minSeconds {
 			spans[i].From += late

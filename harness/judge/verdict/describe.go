@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -45,7 +46,8 @@ func (e *evidence) outcomes() Outcomes {
 
 // latency describes the transaction, every endpoint by the label name of its requests
 // (other labels, such as the status, are merged), and the script's own times that SLOs
-// judge, by the SLOs' metric and selector.
+// judge, by the SLOs' metric and selector. Groups of the script, which are the steps of a
+// journey, are named like "group checkout".
 func (e *evidence) latency() []Latency {
 	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
 	seen := map[string]bool{}
@@ -57,6 +59,16 @@ func (e *evidence) latency() []Latency {
 		seen[name] = true
 		if d := e.distribution(metric.RequestDuration, label("name", name)); d.all.Count() > 0 {
 			all = append(all, describe(endpointName(name), d))
+		}
+	}
+	for _, s := range e.seriesOf(metric.GroupDuration) {
+		name := strings.TrimPrefix(s.Label("group"), groupSeparator)
+		if name == "" || seen[groupSeparator+name] {
+			continue
+		}
+		seen[groupSeparator+name] = true
+		if d := e.distribution(metric.GroupDuration, label("group", s.Label("group"))); d.all.Count() > 0 {
+			all = append(all, describe("group "+name, d))
 		}
 	}
 	for _, s := range e.Plan.Profile.SLOs {
@@ -72,6 +84,9 @@ func (e *evidence) latency() []Latency {
 	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
+
+// groupSeparator begins the names of k6's groups, and separates those of nested ones.
+const groupSeparator = "::"
 
 // isTime reports whether a metric of the script is a trend of times.
 func (e *evidence) isTime(name string) bool {

@@ -24,8 +24,9 @@ type Parameters struct {
 	Closed   bool          `json:"closed,omitempty"` // the closed model: a VU begins a transaction when its last one has ended
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
-	RunSetup bool          `json:"run_setup"` // this worker runs setup() for the whole fleet
-	Hosts    []string      `json:"hosts"`     // allowed targets, in addition to loopback
+	Think    time.Duration `json:"think_ns,omitempty"` // longest time that a transaction waits by think()
+	RunSetup bool          `json:"run_setup"`          // this worker runs setup() for the whole fleet
+	Hosts    []string      `json:"hosts"`              // allowed targets, in addition to loopback
 }
 
 // Register makes the executor known to k6. start waits for the fleet's common
@@ -68,14 +69,17 @@ func (c *executorConfig) Validate() []error {
 	return errs
 }
 
+// longest is how long a transaction may take by the clock.
+func (p Parameters) longest() time.Duration { return p.Timeout + p.Think }
+
 // GetGracefulStop is how long transactions may run after the last arrival.
-func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.Timeout }
+func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.longest() }
 
 // GetExecutionRequirements requests all VUs from the start.
 func (c *executorConfig) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
 	return []lib.ExecutionStep{
 		{PlannedVUs: uint64(c.Parameters.VUs)},
-		{TimeOffset: c.duration() + c.Parameters.Timeout},
+		{TimeOffset: c.duration() + c.Parameters.longest()},
 	}
 }
 

@@ -78,18 +78,18 @@ func (r *execution) iteration() (local, global uint64) {
 }
 
 // serve runs transactions on one VU until the schedule or ctx, the VU's, ends.
-func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
+func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string, pauses *Pauses) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	if r.executor.config.Parameters.Closed {
-		r.serveClosed(ctx, vu, name, timer)
+		r.serveClosed(ctx, vu, name, pauses, timer)
 		return
 	}
-	r.serveSlots(ctx, vu, name, timer)
+	r.serveSlots(ctx, vu, name, pauses, timer)
 }
 
 // serveClosed begins a transaction when the last one has ended (the closed model).
-func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name string, timer *time.Timer) {
+func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name string, pauses *Pauses, timer *time.Timer) {
 	for r.ctx.Err() == nil {
 		due := time.Since(r.t0)
 		if due >= r.executor.config.duration() {
@@ -100,12 +100,12 @@ func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name strin
 			continue
 		}
 		r.out <- Scheduled{Scenario: r.executor.config.Name, Second: int64(due / time.Second), Slots: 1}
-		r.run(vu, r.newTransaction(due, name))
+		r.run(vu, r.newTransaction(due, name), pauses)
 	}
 }
 
 // serveSlots takes slots of the schedule (the open model).
-func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string, timer *time.Timer) {
+func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string, pauses *Pauses, timer *time.Timer) {
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		idleSince := time.Since(r.t0)
@@ -139,7 +139,7 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 		case now-due >= r.executor.config.Parameters.Timeout:
 			r.drop(t)
 		default:
-			r.run(vu, t)
+			r.run(vu, t, pauses)
 		}
 	}
 }
@@ -170,11 +170,13 @@ func (r *execution) waitUntil(end time.Duration) {
 }
 
 // run runs one iteration and reports it.
-func (r *execution) run(vu lib.ActiveVU, t *Transaction) {
+func (r *execution) run(vu lib.ActiveVU, t *Transaction, pauses *Pauses) {
+	pauses.total = 0
 	r.out <- (*TransactionStart)(t)
 	err := vu.RunOnce()
 	end := time.Now()
-	t.Latency = end.Sub(r.t0) - t.Due
+	t.Think = pauses.total
+	t.Latency = end.Sub(r.t0) - t.Due - t.Think
 	interrupted := r.ctx.Err() != nil
 	if interrupted && t.Due > r.stopped() {
 		return

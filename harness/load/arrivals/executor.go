@@ -82,7 +82,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithDeadline(parent, t0.Add(e.config.duration()+e.config.Parameters.Timeout))
+	ctx, cancel := context.WithDeadline(parent, t0.Add(e.config.duration()+e.config.Parameters.longest()))
 	defer cancel()
 	ctx = lib.WithScenarioState(ctx, &lib.ScenarioState{
 		Name: e.config.Name, Executor: ExecutorType, StartTime: t0,
@@ -137,9 +137,11 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			},
 			GetNextIterationCounters: r.iteration,
 		})
+		pauses, forget := r.newPauses(vu.GetID(), name)
 		serving.Go(func() {
 			defer stop()
-			r.serve(vuCtx, active, name)
+			defer forget()
+			r.serve(vuCtx, active, name, pauses)
 		})
 	}
 	return serving, deactivated

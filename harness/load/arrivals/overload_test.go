@@ -45,7 +45,7 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	stop := r.startHeartbeat(startEcho(r.t0, &r.stalls))
 	var all sync.WaitGroup
 	for i := range vus {
-		all.Go(func() { r.serve(ctx, slowVU(time.Millisecond), strconv.Itoa(i)) })
+		all.Go(func() { r.serve(ctx, slowVU(time.Millisecond), strconv.Itoa(i), &Pauses{}) })
 	}
 	all.Wait()
 	stop(time.Since(r.t0))

@@ -86,7 +86,7 @@ func simulate(t *testing.T, p Parameters, vus uint64, service time.Duration) (al
 	stop := r.startHeartbeat(nil) // the echo would wait for a pipe, in real time
 	var serving sync.WaitGroup
 	for i := range vus {
-		serving.Go(func() { r.serve(ctx, slowVU(service), strconv.FormatUint(i, 10)) })
+		serving.Go(func() { r.serve(ctx, slowVU(service), strconv.FormatUint(i, 10), &Pauses{}) })
 	}
 	serving.Wait()
 	stop(time.Since(r.t0))
@@ -123,7 +123,7 @@ func TestStopWhileVUsGoOn(t *testing.T) {
 		stop := r.startHeartbeat(nil)
 		var serving sync.WaitGroup
 		for i := range vus {
-			serving.Go(func() { r.serve(t.Context(), slowVU(90*ms), strconv.Itoa(i)) })
+			serving.Go(func() { r.serve(t.Context(), slowVU(90*ms), strconv.Itoa(i), &Pauses{}) })
 		}
 		serving.Wait()
 		end := r.dropUnserved()

@@ -29,7 +29,8 @@ const VUTag = "assay_vu"
 type Transaction struct {
 	Scenario    string        // of k6
 	Due         time.Duration // scheduled instant, since t0
-	Latency     time.Duration // from Due to its end; the timeout for a dropped one
+	Latency     time.Duration // from Due to its end, less Think; the timeout for a dropped one
+	Think       time.Duration // that its script waited by think()
 	Outcome     Outcome
 	VU          string        // value of VUTag in its samples; empty for a dropped one
 	Lag         time.Duration // delay of its start that the generator caused

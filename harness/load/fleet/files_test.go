@@ -3,12 +3,14 @@ package fleet_test
 import (
 	"archive/tar"
 	"bytes"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"go.k6.io/k6/lib"
 
 	"assay/harness/load/fleet"
+	"assay/harness/spec"
 )
 
 // The files of a script are found, also those in a home folder, whose name k6 hides in
@@ -39,12 +41,18 @@ func TestFiles(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := fleet.Files(archive.Bytes(), script)
+		got, err := fleet.Files(archive.Bytes(), mainAt(script))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
-	if _, err := fleet.Files([]byte("no archive, and longer than a block"), "pay.js"); err == nil {
+	if _, err := fleet.Files([]byte("no archive, and longer than a block"), mainAt("pay.js")); err == nil {
 		t.Error("text was read as an archive")
 	}
+}
+
+// mainAt is the module of a profile whose script has this path.
+func mainAt(script string) fleet.Main {
+	file := spec.File{Path: filepath.Join(filepath.Dir(script), "thresholds.json")}
+	return fleet.MainOf(file, spec.Profile{Scenario: filepath.Base(script)})
 }

@@ -51,7 +51,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 			"executor": arrivals.ExecutorType,
 			"assay": arrivals.Parameters{
 				Stages: pl.Stages, Seed: pl.Seed, Even: pl.Even,
-				Closed: pl.Closed, VUs: pl.Workers[i].VUs, Timeout: pl.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
+				Closed: pl.Closed, VUs: pl.Workers[i].VUs, Timeout: pl.Timeout, Think: pl.Think, RunSetup: i == 0, Hosts: s.Hosts,
 			},
 		}
 		if p.Flow != "" {

@@ -73,7 +73,7 @@ func TestAssignment(t *testing.T) {
 			t.Errorf("configuration %+v", config)
 		}
 		session := read[k6.Session](t, a.Session)
-		if session.Run != "a-run" || session.Scenario != "payment" || len(session.SLOs) != 1 || session.DisplacedAfter != s.Plan.DisplacedAfter || session.Rate != []float64{15, 15, 30}[i] {
+		if f := session.Flows[0]; session.Run != "a-run" || len(session.Flows) != 1 || f.Scenario != "payment" || len(f.SLOs) != 1 || f.DisplacedAfter != s.Plan.DisplacedAfter || session.Rate != []float64{15, 15, 30}[i] {
 			t.Errorf("session %+v", session)
 		}
 	}
@@ -87,7 +87,7 @@ func TestScenarioNames(t *testing.T) {
 	for profile, want := range map[string]string{
 		"payment": "payment", "Pay-2_b": "Pay-2_b", "black friday!": "black_friday_", "été": "__t__", "a/b:c.d": "a_b_c_d",
 	} {
-		if got := read[k6.Session](t, assignment(t, fleetSpec(t, profile, 1), 0).Session).Scenario; got != want {
+		if got := read[k6.Session](t, assignment(t, fleetSpec(t, profile, 1), 0).Session).Flows[0].Scenario; got != want {
 			t.Errorf("profile %q has the scenario %q, want %q", profile, got, want)
 		}
 	}

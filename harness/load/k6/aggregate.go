@@ -124,6 +124,8 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.bucket(a.common.Unix()+c.Second).count(a.flows[c.Scenario].scheduled, float64(c.Slots))
 		case arrivals.Stall:
 			a.stall(c)
+		case arrivals.Pause:
+			a.vu(c.VU).paused(c)
 		case *httpext.Trail:
 			a.request(c)
 		default:
@@ -154,7 +156,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	b.observe(f.duration, latency)
 	b.count(f.outcomes[outcome], 1)
 	if outcome == arrivals.Completed {
-		a.bucket(a.secondOf(t.Due+t.Latency)).count(f.ended, 1)
+		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
 	}
 	if class := transactionClass(outcome, v); class != "" {
 		b.count(a.index.errorClass(metric.AtClient, class), 1)
@@ -190,7 +192,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		*total++
 	}
 	if t.Interrupted { // k6 does not report a request that is open when the run ends
-		b.observe(f.open, milliseconds(t.Due+t.Latency-v.last))
+		b.observe(f.open, milliseconds(t.Due+t.Latency+t.Think-v.last))
 	}
 }
 
@@ -205,7 +207,7 @@ func (a *aggregate) withoutGenerator(t *arrivals.Transaction, requests int) time
 	if t.Outcome == arrivals.Dropped {
 		return t.Latency
 	}
-	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency
+	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency+t.Think
 	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, wakeups*(1+requests), a.now))
 }
 
@@ -253,9 +255,12 @@ func (a *aggregate) request(c *httpext.Trail) {
 func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
-	second := a.second(s.Time)
+	second, value := a.second(s.Time), s.Value
+	if to.span && v != nil {
+		value -= milliseconds(v.pausedIn(s.Time.Sub(a.t0), s.Value))
+	}
 	if to.ended >= 0 {
-		a.bucket(second).count(to.ended, s.Value)
+		a.bucket(second).count(to.ended, value)
 	}
 	if v != nil && v.inTransaction {
 		second = v.second
@@ -266,18 +271,18 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	case metrics.Rate:
 		b.count(to.index, 1)
 		hit := 0.0
-		if s.Value != 0 {
+		if value != 0 {
 			hit = 1
 		}
 		b.count(to.occurred, hit)
 	case metrics.Trend:
-		b.observe(to.index, s.Value)
+		b.observe(to.index, value)
 	case metrics.Gauge:
-		b.set(to.index, s.Value)
+		b.set(to.index, value)
 	default:
-		b.count(to.index, s.Value)
+		b.count(to.index, value)
 		if to.class >= 0 {
-			b.count(to.class, s.Value)
+			b.count(to.class, value)
 		}
 		switch s.Metric.Name {
 		case acknowledgedMetric:
@@ -291,7 +296,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	if len(to.slos) == 0 {
 		return
 	}
-	failed, byGenerator, cleared := false, false, s.Value
+	failed, byGenerator, cleared := false, false, value
 	switch {
 	case of == nil && v != nil && v.inTransaction && to.kind == metrics.Rate:
 		byGenerator = v.failedByGenerator() // e.g. a check of a missing response
@@ -299,15 +304,15 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		cleared = 0
 	case of != nil && to.kind == metrics.Trend:
 		failed = of.failed && isRequestDuration(s.Metric.Name)
-		cleared = max(0, s.Value-milliseconds(of.stalled))
+		cleared = max(0, value-milliseconds(of.stalled))
 	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
 		end := s.Time.Sub(a.t0)
-		stalled := v.stalls.Share(end-time.Duration(s.Value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
-		cleared = max(0, s.Value-milliseconds(stalled))
+		stalled := v.stalls.Share(end-time.Duration(value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
+		cleared = max(0, value-milliseconds(stalled))
 	}
 	for _, i := range to.slos {
 		slo := a.index.slos[i]
-		a.judge(b, i, failed || slo.Violates(s.Value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
+		a.judge(b, i, failed || slo.Violates(value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 

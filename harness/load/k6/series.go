@@ -78,6 +78,7 @@ type mapping struct {
 	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
 	flow     int    // number of the scenario
+	span     bool   // its samples are times of a part of the script, which may think
 	total    *int64 // samples of the series' name, over the whole run
 }
 
@@ -187,6 +188,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(ts.Tags), new(int64)
 		return s
 	}
+	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName
 	if name == sql.ErrorsMetric {
 		s.class = c.scriptClass(ts.Tags)
 	}

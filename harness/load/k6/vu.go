@@ -20,6 +20,7 @@ type vu struct {
 	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
 	requests      int           // that have ended
 	redirects     int           // in a row
+	pauses        []arrivals.Pause
 }
 
 // requestResult is the outcome of a request.
@@ -41,6 +42,22 @@ func (a *aggregate) vu(name string) *vu {
 
 func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
 	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
+}
+
+// paused adds a pause of the script, which is not a part of what it measures.
+func (v *vu) paused(p arrivals.Pause) {
+	v.pauses = append(v.pauses, p)
+	v.last = max(v.last, p.To)
+}
+
+// pausedIn is for how long the script paused in a time that ended at end and took so many
+// ms.
+func (v *vu) pausedIn(end time.Duration, ms float64) (d time.Duration) {
+	from := end - time.Duration(ms*float64(time.Millisecond))
+	for _, p := range v.pauses {
+		d += max(0, min(end, p.To)-max(from, p.From))
+	}
+	return d
 }
 
 func (v *vu) end() { *v = vu{} }

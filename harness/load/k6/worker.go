@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/output"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/journey"
 	"assay/harness/load/sql"
 	"assay/harness/wire"
 )
@@ -36,6 +37,7 @@ func Main(args []string) {
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.Register()
+	journey.Register()
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()

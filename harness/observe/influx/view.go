@@ -117,7 +117,7 @@ func (v *View) write(ctx context.Context) {
 func (v *View) evict(now int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.pending.evictBefore(now - int64(v.run.Plan.Load.Timeout/time.Second) - lateSeconds)
+	v.pending.evictBefore(now - int64(v.run.Plan.Load.Longest()/time.Second) - lateSeconds)
 }
 
 // flush writes the seconds before end that are due.

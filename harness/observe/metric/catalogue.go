@@ -266,7 +266,7 @@ var catalogue = slices.Concat(
 		k6Time("http_req_tls_handshaking", "time in the TLS handshake"),
 		k6Time("http_req_waiting", "time until the first byte of the response"),
 		k6Time("iteration_duration", "time of an iteration of the script"),
-		Descriptor{Name: "group_duration", Kind: Histogram, Unit: "ms", Labels: []string{"scenario", "name", "group"}, SLO: latencies, Text: "time of a group of the script"},
+		Descriptor{Name: GroupDuration, Kind: Histogram, Unit: "ms", Labels: []string{"scenario", "name", "group"}, SLO: latencies, Text: "time of a group of the script"},
 		k6Time("grpc_req_duration", "time of gRPC requests"),
 		k6Time("ws_connecting", "time opening a WebSocket"),
 		k6Time("ws_ping", "time from a ping of a WebSocket to its pong"),

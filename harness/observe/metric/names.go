@@ -120,6 +120,7 @@ const (
 	RequestDuration = "http_req_duration"
 	RequestFailed   = "http_req_failed"
 	Requests        = "http_reqs"
+	GroupDuration   = "group_duration"
 	Checks          = "checks"
 	DataSent        = "data_sent"
 )

@@ -1,0 +1,71 @@
+package arrivals
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.k6.io/k6/metrics"
+)
+
+// Pauses are the think times of a VU's current transaction: what its script waits in the
+// place of a user who reads or decides. They count neither as the transaction's latency nor
+// towards its timeout. Only the VU's own goroutine uses it.
+type Pauses struct {
+	scenario, vu string
+	t0           time.Time
+	limit        time.Duration // for all of a transaction
+	total        time.Duration // of the current transaction
+}
+
+// Pause is one of them, since t0, as the outputs get it.
+type Pause struct {
+	Scenario string // of k6
+	VU       string // value of VUTag
+	From, To time.Duration
+}
+
+// GetSamples is empty: only our output reads it.
+func (Pause) GetSamples() []metrics.Sample { return nil }
+
+// pausing holds the Pauses of each VU that serves a schedule, by its number.
+var pausing sync.Map
+
+// newPauses makes those of a VU, which PausesOf finds until remove is called.
+func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
+	c := r.executor.config
+	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
+	pausing.Store(number, p)
+	return p, func() { pausing.Delete(number) }
+}
+
+// PausesOf are the pauses of a VU by its number; nil if it serves no schedule.
+func PausesOf(number uint64) *Pauses {
+	p, _ := pausing.Load(number)
+	found, _ := p.(*Pauses)
+	return found
+}
+
+// Take waits for d, or until ctx is done, and reports the pause to out. It fails if the
+// transaction would think for longer than its profile allows, which its VUs and its
+// timeout were planned with.
+func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.SampleContainer) error {
+	switch {
+	case p.limit == 0:
+		return fmt.Errorf(`the profile has no "think": give it the longest time that a transaction thinks, for example "think": %q`, d.String())
+	case p.total+d > p.limit:
+		return fmt.Errorf(`the transaction would think for %s, longer than the profile's "think" of %s`, p.total+d, p.limit)
+	}
+	from := time.Since(p.t0)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	to := time.Since(p.t0)
+	p.total += to - from
+	metrics.PushIfNotDone(ctx, out, Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to})
+	return nil
+}
