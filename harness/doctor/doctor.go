@@ -158,7 +158,11 @@ func (s Subject) judge(o observations) Findings {
 	}
 	all = append(all, s.gaugesFindings(o.gauges)...)
 	for _, l := range s.Loads {
-		all = append(all, scriptFinding(l.Profile.Name, fleet.MainOf(s.File, l.Profile).String(), o.scripts[l.Profile.Name]))
+		found := o.scripts[l.Profile.Name]
+		all = append(all, scriptFinding(l.Profile.Name, fleet.MainOf(s.File, l.Profile).String(), found))
+		if f, sleeps := sleepFinding(l.Profile.Name, found.sleeps); sleeps {
+			all = append(all, f)
+		}
 	}
 	if s.Influx.URL != "" {
 		all = append(all, influxFinding(o.view))

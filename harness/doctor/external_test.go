@@ -268,3 +268,14 @@ func TestScriptFinding(t *testing.T) {
 	}
 	expect(t, scriptFinding("p", "p.js", script{err: errors.New("too long")}), Lacking, "too long")
 }
+
+// A script that sleeps is explained; others are not mentioned.
+func TestSleepFinding(t *testing.T) {
+	f, sleeps := sleepFinding("p", []string{"p.js", "lib/a.js"})
+	if expect(t, f, Warning, "p.js, lib/a.js calls sleep() of k6"); !sleeps || !strings.Contains(f.Remedy, "think()") || f.Limitation == "" {
+		t.Errorf("%+v", f)
+	}
+	if f, sleeps := sleepFinding("p", nil); sleeps {
+		t.Errorf("%+v", f)
+	}
+}

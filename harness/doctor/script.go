@@ -18,7 +18,8 @@ const placeholderTarget = "http://127.0.0.1:18080"
 // script is the result of initialising a script.
 type script struct {
 	fleet.Script
-	err error
+	err    error
+	sleeps []string // files that call sleep() of k6
 }
 
 // initialiseScripts initialises the profiles' scripts concurrently, each only once for
@@ -37,6 +38,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		one := &script{}
 		found[k] = one
 		wg.Go(func() {
+			one.sleeps = fleet.MainOf(s.File, l.Profile).Sleeps()
 			one.Script, one.err = fleet.CheckScripts(ctx, s.Executable, s.File, l.Profile, s.environment(l.Profile))
 		})
 	}
@@ -74,4 +76,16 @@ func scriptFinding(profile, path string, s script) Finding {
 	}
 	f.Profile = profile
 	return f
+}
+
+// sleepFinding warns of scripts that wait by k6's sleep(); ok is false if none does.
+func sleepFinding(profile string, files []string) (f Finding, ok bool) {
+	if len(files) == 0 {
+		return f, false
+	}
+	f = warn(CheckScript, "waits by sleep()", "",
+		strings.Join(files, ", ")+" calls sleep() of k6: in a transaction, what it waits counts as time of the service",
+		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
+	f.Profile, f.Limitation = profile, f.Why
+	return f, true
 }

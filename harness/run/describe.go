@@ -5,18 +5,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
@@ -30,8 +27,6 @@ func vusText(p plan.Plan) string {
 	}
 	return fmt.Sprintf("%d workers of %d VUs", len(p.Workers), p.Workers[0].VUs)
 }
-
-var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
 
 // scriptDigests are those of the profile's scripts. Paths are relative to the folder of its
 // scenario, or with flows to that of thresholds.json.
@@ -51,34 +46,17 @@ func (o Options) scriptDigests() ([]record.Digest, error) {
 // content. Paths are relative to root.
 func digestsOf(root string, scripts ...string) ([]record.Digest, error) {
 	var digests []record.Digest
-	seen := map[string]bool{}
-	queue := slices.Clone(scripts)
-	for len(queue) > 0 {
-		path := queue[0]
-		queue = queue[1:]
-		if seen[path] {
-			continue
-		}
-		seen[path] = true
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) && !slices.Contains(scripts, path) {
-			continue // an import in a comment: the scenario initialises without it
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read scenario: %w", err)
-		}
+	err := fleet.EachSource(scripts, func(path string, source []byte) error {
 		rel, err := filepath.Rel(root, path)
 		if err != nil {
-			return nil, fmt.Errorf("read scenario: %w", err)
+			return fmt.Errorf("read scenario: %w", err)
 		}
-		sum := sha256.Sum256(data)
+		sum := sha256.Sum256(source)
 		digests = append(digests, record.Digest{Path: filepath.ToSlash(rel), SHA256: "sha256:" + hex.EncodeToString(sum[:])})
-		for _, m := range localImport.FindAllSubmatch(data, -1) {
-			queue = append(queue, filepath.Join(filepath.Dir(path), filepath.FromSlash(string(m[1]))))
-		}
-	}
+		return nil
+	})
 	slices.SortFunc(digests, func(a, b record.Digest) int { return strings.Compare(a.Path, b.Path) })
-	return digests, nil
+	return digests, err
 }
 
 // database names the database in the record: its DSN without the password, or the
