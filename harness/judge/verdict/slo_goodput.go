@@ -38,7 +38,8 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 	meets := func(share float64) bool {
 		return share > s.Bound || s.Operator == ">=" && share >= s.Bound
 	}
-	outcome, samples := Pass, int64(0)
+	outcome, allowed := Pass, 0.0
+	var certain, possible, without []stats.Batch
 	for _, span := range e.overloads() {
 		o := e.over(span)
 		if !o.scheduled.found {
@@ -48,7 +49,8 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 		planned := e.plan.Target * float64(o.seconds)
 		measured := goodput(v.possible) / planned
 		cleared := max(measured, goodput(v.cleared)/planned)
-		samples += int64(stats.Sum(v.possible).N)
+		certain, possible, without = append(certain, v.certain...), append(possible, v.possible...), append(without, v.cleared...)
+		allowed += max(0, stats.Sum(v.possible).N-s.Bound*planned)
 		switch {
 		case meets(measured):
 		case !meets(cleared):
@@ -64,7 +66,8 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 	if out.Observed == nil {
 		return out
 	}
-	out.Outcome, out.Samples = outcome, &samples
+	out.count(certain, possible)
+	out.Outcome, out.Allowed, out.Cleared = outcome, pointer(int64(allowed)), pointer(int64(stats.Sum(without).K))
 	if out.Outcome != Inconclusive {
 		out.HiddenByGenerator = false
 	}

@@ -7,7 +7,6 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
-	"assay/harness/observe/metric"
 	"assay/harness/quantity"
 )
 
@@ -57,8 +56,6 @@ func violations(s certificate.SLO) string {
 		text = fmt.Sprintf("%d/%d", *s.Violations, *s.Samples)
 	case s.Samples != nil && s.AtLeast != nil && s.AtMost != nil:
 		text = fmt.Sprintf("%d..%d/%d", *s.AtLeast, *s.AtMost, *s.Samples)
-	case s.Metric == metric.Goodput && s.Samples != nil: // a share of the target, not of samples
-		return fmt.Sprintf("%d offered", *s.Samples)
 	default:
 		return "no data"
 	}

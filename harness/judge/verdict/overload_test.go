@@ -1,0 +1,155 @@
+package verdict
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// The load of overloadProfile: its seconds, and its first transactions.
+const (
+	overloadStart, overloadEnd = 40, 60 // seconds
+	stepStart                  = 10
+	baselineRate, targetRate   = 10, 20
+	overloadRate               = 30
+)
+
+// overloadProfile holds its target, goes over it by half, and comes back.
+func overloadProfile(settle, scale time.Duration, goodput string) spec.Profile {
+	p := synthetic.Profile()
+	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+		{Rate: baselineRate, For: stepStart * time.Second},
+		{Rate: targetRate, For: (overloadStart - stepStart) * time.Second, Judge: true},
+		{Rate: overloadRate, For: (overloadEnd - overloadStart) * time.Second, Overload: true},
+		{Rate: targetRate, For: 60 * time.Second, Judge: true},
+	}}
+	limit := func(name string, d time.Duration) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "max<" + d.String(), Aggregate: spec.Max, Operator: "<", Bound: float64(d / time.Millisecond)}
+	}
+	p.SLOs = []spec.SLO{
+		synthetic.Percentile(metric.TransactionDuration, 95, 250),
+		limit(metric.SettleTime, settle), limit(metric.TimeToScale, scale),
+		{Metric: metric.Goodput, Expression: "rate>" + goodput, Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
+	}
+	return p
+}
+
+// second is when transaction n of overloadProfile arrives.
+func second(n int64) float64 {
+	at := float64(n - 1)
+	for _, s := range []struct{ rate, seconds float64 }{
+		{baselineRate, stepStart},
+		{targetRate, overloadStart - stepStart},
+		{overloadRate, overloadEnd - overloadStart},
+	} {
+		if at < s.rate*s.seconds {
+			return at/s.rate + map[float64]float64{baselineRate: 0, targetRate: stepStart, overloadRate: overloadStart}[s.rate]
+		}
+		at -= s.rate * s.seconds
+	}
+	return overloadEnd + at/targetRate
+}
+
+// overloaded is a system that is slow for some seconds after the step up, that serves one
+// transaction in so many too slowly while it is overloaded, and all of them for some seconds
+// after that.
+func overloaded(scales, settles float64, oneIn int64) synthetic.System {
+	return func(n int64) (float64, string) {
+		switch at := second(n); {
+		case at >= stepStart && at < stepStart+scales, at >= overloadEnd && at < overloadEnd+settles:
+			return 900, metric.Completed
+		case at >= overloadStart && at < overloadEnd && n%oneIn == 0:
+			return 900, metric.Completed
+		}
+		return 20, metric.Completed
+	}
+}
+
+func findSLO(t interface{ Fatalf(string, ...any) }, v Verdict, name string) SLO {
+	for _, s := range v.SLOs {
+		if s.Metric == name {
+			return s
+		}
+	}
+	t.Fatalf("no SLO on %s", name)
+	return SLO{}
+}
+
+// Goodput, settle_time and time_to_scale are those of the system: to a thousandth, and to a
+// second. They decide by their limits, and the seconds in which the system may still be slow
+// are judged by nothing else.
+func TestOverloadIsMeasured(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scales, settles := float64(rapid.IntRange(0, 15).Draw(t, "scales")), float64(rapid.IntRange(0, 40).Draw(t, "settles"))
+		oneIn := rapid.Int64Range(2, 20).Draw(t, "one in")
+		limits := time.Duration(rapid.IntRange(1, 45).Draw(t, "limit")) * time.Second
+		v := Judge(synthetic.New(overloadProfile(limits, limits, "0.9"), 1, overloaded(scales, settles, oneIn)).Record())
+		slow := 0.0
+		for n := int64(1); second(n) < overloadEnd; n++ {
+			if second(n) >= overloadStart && n%oneIn == 0 {
+				slow++
+			}
+		}
+		const offered, planned = overloadRate * (overloadEnd - overloadStart), targetRate * (overloadEnd - overloadStart)
+		if g := findSLO(t, v, metric.Goodput); g.Observed == nil || math.Abs(*g.Observed-(offered-slow)/planned) > 0.001 {
+			t.Fatalf("goodput of %g good ones of %d: %+v", offered-slow, planned, g)
+		} else if want := passOrFail(*g.Observed > 0.9); g.Outcome != want {
+			t.Fatalf("goodput %g is %s", *g.Observed, g.Outcome)
+		}
+		worst := Pass
+		for name, truth := range map[string]float64{metric.SettleTime: settles, metric.TimeToScale: scales} {
+			s := findSLO(t, v, name)
+			if s.Observed == nil || *s.Observed < 1000*truth-1 || *s.Observed > 1000*(truth+1) {
+				t.Fatalf("%s of %g s: %+v", name, truth, s)
+			}
+			limit := limits.Seconds()
+			switch {
+			case truth <= limit-1 && s.Outcome != Pass, truth >= limit+1 && s.Outcome != Fail:
+				t.Fatalf("%s of %g s, %g allowed, is %s", name, truth, limit, s.Outcome)
+			}
+			worst = Worse(worst, s.Outcome)
+		}
+		if latency := findSLO(t, v, metric.TransactionDuration); worst == Pass && latency.Outcome != Pass {
+			t.Fatalf("the time of the recovery counts as latency: %+v", latency)
+		}
+	})
+}
+
+// A system that never recovers from an overload is FAIL by settle_time, which names the
+// seconds since then.
+func TestNeverSettles(t *testing.T) {
+	v := Judge(synthetic.New(overloadProfile(20*time.Second, 20*time.Second, "0.9"), 1, overloaded(0, 1000, 2)).Record())
+	s := findSLO(t, v, metric.SettleTime)
+	if v.Outcome != Fail || s.Outcome != Fail || s.Upper != nil || *s.Observed < 48_000 || len(s.Seconds) != 1 || s.Seconds[0].From != synthetic.T0.Unix()+overloadEnd {
+		t.Errorf("%s: %+v", v.Claim, s)
+	}
+	if !strings.Contains(v.Claim, "the end of the overload of 30/s: not settled after ") {
+		t.Error(v.Claim)
+	}
+}
+
+// Delay that the generator itself adds in an overload, or after it, decides nothing.
+func TestOverloadWithoutTheGenerator(t *testing.T) {
+	late := func(n int64) (lagMs, stalledMs float64) {
+		if at := second(n); at >= overloadStart && at < overloadEnd+30 {
+			return 0, 900
+		}
+		return 0, 0
+	}
+	v := Judge(synthetic.NewWith(overloadProfile(20*time.Second, 20*time.Second, "0.9"), 1, overloaded(0, 0, 1000), late).Record())
+	for _, name := range []string{metric.Goodput, metric.SettleTime} {
+		if s := findSLO(t, v, name); s.Outcome == Fail {
+			t.Errorf("the generator's delay fails the system: %+v", s)
+		}
+	}
+	if v.Outcome != Invalid && v.Outcome != Inconclusive {
+		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	}
+}

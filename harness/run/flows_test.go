@@ -1,0 +1,241 @@
+package run_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// withFlows makes a profile of flows, each with the script of its name.
+func withFlows(t *testing.T, o run.Options, scripts map[string]string, flows ...spec.Flow) run.Options {
+	t.Helper()
+	dir := filepath.Dir(o.File.Path)
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range flows {
+		for j := range flows[i].SLOs {
+			flows[i].SLOs[j].Flow = flows[i].Name
+		}
+		if flows[i].Timeout == 0 {
+			flows[i].Timeout = 10 * time.Second
+		}
+	}
+	o.Profile.Flows, o.Profile.Scenario, o.Profile.Load, o.Profile.SLOs, o.Profile.Ledger = flows, "", spec.Load{}, nil, nil
+	return o
+}
+
+// below is the SLO p(P)<bound on the transaction.
+func below(p, bound float64) spec.SLO {
+	return spec.SLO{
+		Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(%g)<%g", p, bound),
+		Aggregate: spec.Percentile, Quantile: p / 100, Operator: "<", Bound: bound,
+	}
+}
+
+// stages is a load whose stages are evenly spaced.
+func stages(all ...spec.Stage) spec.Load { return spec.Load{Unit: "tps", Even: true, Stages: all} }
+
+// flowScript sends requests to a path, with the data that its own setup() returns.
+func flowScript(path string) string {
+	return fmt.Sprintf(`
+import http from 'k6/http';
+export function setup() { return { path: '%[1]s' }; }
+export default function (data) {
+  if (data.path !== '%[1]s') { throw new Error('the data of another flow: ' + data.path); }
+  http.get(__ENV.ASSAY_TARGET + data.path, { tags: { name: '%[1]s' } });
+}
+export function teardown(data) { http.get(__ENV.ASSAY_TARGET + '/end' + data.path); }
+`, path)
+}
+
+// Two flows with loads and windows of their own, on two workers: each has exactly the
+// arrivals of its plan, its own setup() and teardown(), and a verdict of its own. The one
+// that is slow in its second window fails the run, which names flow and window.
+func TestFlows(t *testing.T) {
+	var slow atomic.Bool
+	var ended [2]atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/end/view":
+			ended[0].Add(1)
+		case "/end/pay":
+			ended[1].Add(1)
+		case "/pay":
+			if slow.Load() {
+				time.Sleep(3 * time.Second)
+			}
+		}
+	}))
+	defer server.Close()
+	o := withFlows(
+		t, options(t, loose(steady(1, time.Second)), "", server.URL), map[string]string{"view.js": flowScript("/view"), "pay.js": flowScript("/pay")},
+		spec.Flow{
+			Name: "views", Scenario: "view.js", SLOs: []spec.SLO{below(50, 1500)},
+			Load: stages(spec.Stage{Rate: 20, For: 2 * time.Second}, spec.Stage{Rate: 40, For: 14 * time.Second, Judge: true}),
+		},
+		spec.Flow{
+			Name: "payments", Scenario: "pay.js", SLOs: []spec.SLO{below(50, 1500)},
+			Load: stages(spec.Stage{Rate: 5, For: 3 * time.Second}, spec.Stage{Rate: 10, For: 5 * time.Second, Judge: true},
+				spec.Stage{Rate: 5, For: 2 * time.Second}, spec.Stage{Rate: 10, For: 6 * time.Second, Judge: true}),
+		},
+	)
+	o.Workers = 2
+	o.Progress = func(e run.Event) {
+		if e.Kind == run.Tick && e.Offset > 9*time.Second {
+			slow.Store(true)
+		}
+	}
+	r := certify(t, o)
+	v := verdict.Judge(r)
+	for i, f := range r.PerFlow() {
+		planned := f.Plan.Load.Arrivals()
+		if n, _ := f.Timeline.Sum(metric.TransactionsScheduled, nil, whole(r)); int64(n) != planned {
+			t.Errorf("%s: %g transactions were scheduled, the plan has %d", f.Plan.Profile.Flow, n, planned)
+		}
+		if failed, _ := f.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Failed}}, whole(r)); failed > 0 {
+			t.Errorf("%s: %g transactions failed", f.Plan.Profile.Flow, failed)
+		}
+		if n := ended[i].Load(); n != 1 {
+			t.Errorf("%s: teardown() ran %d times", f.Plan.Profile.Flow, n)
+		}
+	}
+	payments := v.Flows[1]
+	if v.Outcome != verdict.Fail || payments.Name != "payments" || payments.Outcome != verdict.Fail || v.Flows[0].Outcome != verdict.Pass {
+		t.Fatalf("%s: %+v", v.Claim, v.Flows)
+	}
+	if !strings.Contains(v.Claim, "did not sustain 2 flows (views 40/s, payments 10/s)") || !strings.Contains(v.Claim, "payments: transaction_duration missed p(50)<1500") {
+		t.Error(v.Claim)
+	}
+	i := slices.IndexFunc(v.SLOs, func(s verdict.SLO) bool { return s.Flow == "payments" && s.Outcome == verdict.Fail })
+	if w := v.SLOs[i].FailedWindow; w == nil || *w != 2 {
+		t.Errorf("%+v", v.SLOs[i])
+	}
+	c := certificate.Of(r)
+	if len(c.Flows) != 2 || c.Flows[1].Verdict != "FAIL" || c.Bottleneck.Flow != "payments" {
+		t.Errorf("%+v, %+v", c.Flows, c.Bottleneck)
+	}
+	if c.Flows[0].Latency["/view"].Count != 40*14 || c.Flows[0].Latency["/pay"].Count != 0 {
+		t.Errorf("latencies of views: %+v", c.Flows[0].Latency)
+	}
+}
+
+// Each flow has a ledger of its own, on a real database. What one of them loses is FAIL, and
+// counted for that flow alone.
+func TestFlowsHaveTheirOwnLedgers(t *testing.T) {
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		s := serve(t, "mysql")
+		o := s.profile(t, "event", spec.Load{})
+		zero := func(count string) spec.SLO {
+			return spec.SLO{Metric: metric.Ledger, Expression: count + "==0", Aggregate: spec.Exact, Count: count, Operator: "=="}
+		}
+		var flows []spec.Flow
+		for i, f := range o.Profile.Flows {
+			f.Load = stages(spec.Stage{Rate: 5, For: time.Second}, spec.Stage{Rate: float64(10 * (i + 1)), For: 12 * time.Second, Judge: true}, spec.Stage{Rate: 5, For: time.Second})
+			f.SLOs = []spec.SLO{below(50, 3000)}
+			if f.Ledger != nil {
+				f.SLOs = append(f.SLOs, zero("missing"), zero("duplicated"))
+			}
+			flows = append(flows, f)
+		}
+		o = withFlows(t, o, nil, flows...)
+		o.Workers = 2
+		r := certify(t, o)
+		v := verdict.Judge(r)
+		for _, f := range v.Flows {
+			if (f.Ledger == nil) != (f.Name == "receipts") {
+				t.Errorf("%s: ledger %+v", f.Name, f.Ledger)
+			}
+		}
+		if v.Outcome != verdict.Pass {
+			return v
+		}
+		// Every event is acknowledged, and nearly every payment; the transactions of the
+		// whole run count.
+		viewers, payments := r.PerFlow()[0], r.PerFlow()[2]
+		if n := viewers.Plan.Load.Arrivals(); viewers.Ledger.Acknowledged != n || viewers.Ledger.Persisted != n || viewers.Ledger.Missing != 0 {
+			t.Errorf("%d viewers: %+v", n, viewers.Ledger)
+		}
+		if n := payments.Plan.Load.Arrivals(); payments.Ledger.Acknowledged > n || payments.Ledger.Acknowledged < n*9/10 || payments.Ledger.Missing != 0 {
+			t.Errorf("%d payments: %+v", n, payments.Ledger)
+		}
+		lost := payments.Ledger // shares the record's comparison
+		lost.Missing = 3
+		r.Ledger.Flows[2], r.Ledger.Missing = *lost, 3
+		if again := verdict.Judge(r); again.Outcome != verdict.LostWrite || again.Flows[2].Outcome != verdict.LostWrite || again.Flows[0].Outcome != verdict.Pass {
+			t.Errorf("%s: %s", again.Outcome, again.Claim)
+		}
+		return v
+	})
+}
+
+// A service that is too slow for one transaction in four while it is overloaded, and for all
+// of them until 7 s after that: goodput and settle_time are what it did, whatever else the
+// machine does.
+func TestOverloadOfAService(t *testing.T) {
+	const bound, slow = 2 * time.Second, 4 * time.Second
+	var t0 atomic.Int64 // ns
+	var requests atomic.Int64
+	const begin, end, settled = 12 * time.Second, 18 * time.Second, 25 * time.Second
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		at := time.Duration(time.Now().UnixNano() - t0.Load())
+		n := requests.Add(1)
+		if at >= begin && at < end && n%4 == 0 || at >= end && at < settled {
+			time.Sleep(slow)
+		}
+	}))
+	defer server.Close()
+	limit := func(name string, d time.Duration) spec.SLO {
+		return spec.SLO{Metric: name, Expression: fmt.Sprintf("max<%d", d.Milliseconds()), Aggregate: spec.Max, Operator: "<", Bound: float64(d.Milliseconds())}
+	}
+	p := steady(1, time.Second)
+	p.Load = stages(
+		spec.Stage{Rate: 20, For: 2 * time.Second}, spec.Stage{Rate: 40, For: 10 * time.Second, Judge: true},
+		spec.Stage{Rate: 60, For: 6 * time.Second, Overload: true}, spec.Stage{Rate: 40, For: 24 * time.Second, Judge: true},
+	)
+	p.SLOs = []spec.SLO{
+		below(50, float64(bound.Milliseconds())), limit(metric.SettleTime, 12*time.Second),
+		{Metric: metric.Goodput, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
+	}
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		o := options(t, p, getScript, server.URL)
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Enter && e.Stage.Start == 0 {
+				t0.Store(time.Now().Add(-e.Offset).UnixNano())
+			}
+		}
+		v := verdict.Judge(certify(t, o))
+		if v.Outcome != verdict.Pass {
+			return v
+		}
+		for _, s := range v.SLOs {
+			switch s.Metric {
+			case metric.Goodput:
+				const truth = 60.0 / 40 * 3 / 4
+				if *s.Observed < truth*0.99 || *s.Observed > truth*1.01 {
+					t.Errorf("goodput %g, want about %g", *s.Observed, truth)
+				}
+			case metric.SettleTime:
+				if truth := float64((settled - end).Milliseconds()); *s.Observed < truth-1000 || *s.Observed > truth+1000 {
+					t.Errorf("settle_time %g ms, want about %g", *s.Observed, truth)
+				}
+			}
+		}
+		return v
+	})
+}
