@@ -55,6 +55,50 @@ func (p Profile) Title() string {
 	return p.Name
 }
 
+// HasStages reports whether the load of the profile, or of one of its flows, is an event's
+// shape, which has no hold.
+func (p Profile) HasStages() bool {
+	return slices.ContainsFunc(p.PerFlow(), func(of Profile) bool { return len(of.Load.Stages) > 0 })
+}
+
+// Unit is that of the profile's rates; of flows with different ones, transactions.
+func (p Profile) Unit() string {
+	unit := ""
+	for _, of := range p.PerFlow() {
+		if unit != "" && of.Load.Unit != unit {
+			return DefaultUnit
+		}
+		unit = of.Load.Unit
+	}
+	return unit
+}
+
+// Level is the profile with the stages of an event's shape replaced by one hold at the
+// target of each flow, judged by the SLOs that do not depend on stages.
+func (p Profile) Level(hold time.Duration) Profile {
+	ofStages := func(s SLO) bool { return s.Descriptor().From(metric.SourceStages) }
+	level := func(of Profile) (Load, []SLO) {
+		if len(of.Load.Stages) == 0 {
+			return of.Load, of.SLOs
+		}
+		target := of.Target()
+		return Load{
+			Unit: of.Load.Unit, Target: target, Warmup: DefaultWarmup, Baseline: Baseline{Rate: target * DefaultBaselineShare, For: DefaultBaselineFor},
+			Ramp: DefaultRamp, Hold: hold, Cooldown: DefaultCooldown, Even: of.Load.Even,
+		}, slices.DeleteFunc(slices.Clone(of.SLOs), ofStages)
+	}
+	flows := p.PerFlow()
+	if len(p.Flows) == 0 {
+		p.Load, p.SLOs = level(p)
+		return p
+	}
+	p.Flows = slices.Clone(p.Flows)
+	for i, of := range flows {
+		p.Flows[i].Load, p.Flows[i].SLOs = level(of)
+	}
+	return p
+}
+
 // AllSLOs are the SLOs of the profile and of its flows.
 func (p Profile) AllSLOs() []SLO {
 	all := slices.Clone(p.SLOs)

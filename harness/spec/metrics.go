@@ -54,6 +54,10 @@ func (s SLO) OfTransactions() bool { return s.Metric == metric.TransactionDurati
 // OfGauge reports whether the readings of a gauge, one per second, decide the SLO.
 func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
 
+// OfFaults reports whether the SLO is on faults that the run injects, or on invariants that
+// are checked after it.
+func (s SLO) OfFaults() bool { return s.Descriptor().From(metric.SourceCoordinator) }
+
 // Sampled reports whether samples of the load decide the SLO, so that workers
 // count its violations; the others are decided by the ledger, by what the coordinator
 // found, by how stages of the load went, or by a gauge.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,7 +71,8 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	if err != nil {
 		return err
 	}
-	html, err := page.HTML(report.Full(i.Certificate, report.NewTimeline(r)))
+	headroom := readHeadroom(dir)
+	html, err := page.HTML(report.Full(i.Certificate, report.NewTimeline(r), headroom))
 	if err != nil {
 		return err
 	}
@@ -80,12 +82,29 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{markdownFile, page.Markdown(report.Report(i.Certificate))}, {htmlFile, html}, {junitFile, junit}} {
+	}{{markdownFile, page.Markdown(report.Report(i.Certificate, headroom))}, {htmlFile, html}, {junitFile, junit}} {
 		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// HeadroomDir holds the search that followed a run, and headroomFile its document.
+const (
+	HeadroomDir  = "headroom"
+	headroomFile = "search.json"
+)
+
+// readHeadroom is the result of the search that followed a run, in one sentence; empty if
+// there was none.
+func readHeadroom(dir string) string {
+	var d struct{ Sentence string }
+	data, err := os.ReadFile(filepath.Join(dir, HeadroomDir, headroomFile))
+	if err != nil || json.Unmarshal(data, &d) != nil {
+		return ""
+	}
+	return d.Sentence
 }
 
 // stepSummaryLimit is the largest summary of a step that GitHub shows; it shows

@@ -2,13 +2,17 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"math"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
+	"assay/harness/lab/search/trials"
 	"assay/harness/run"
 	"assay/harness/trial"
 )
@@ -16,13 +20,14 @@ import (
 // certifyFlags are the options of `assay certify`.
 type certifyFlags struct {
 	runFlags
-	fleet   fleetFlags
-	load    loadFlags
-	scope   string
-	k6Out   []string
-	id      string // of a run that was named elsewhere; empty: name it here
-	attempt int    // of a run that was counted elsewhere; 0: count it here
-	make    trial.Maker
+	fleet    fleetFlags
+	load     loadFlags
+	scope    string
+	k6Out    []string
+	id       string // of a run that was named elsewhere; empty: name it here
+	headroom bool   // search for the highest rate after a PASS
+	attempt  int    // of a run that was counted elsewhere; 0: count it here
+	make     trial.Maker
 }
 
 func newCertify() *cobra.Command {
@@ -57,6 +62,7 @@ The run folder has the certificate as certificate.json, certificate.html (with
 charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
 GitHub Actions, the Markdown is appended to it.`,
 		Example: `  assay certify payment ingestion
+  assay certify event --headroom
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
   assay certify payment --json | jq .verdict
@@ -86,6 +92,7 @@ GitHub Actions, the Markdown is appended to it.`,
 	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
+	c.Flags().BoolVar(&f.headroom, "headroom", false, "after a PASS, search for the highest rate within the SLOs (4 to 8 minutes), and state it beside the claim")
 	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
 	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")
 	_, _ = c.Flags().MarkHidden("attempt"), c.Flags().MarkHidden("run-id")
@@ -104,6 +111,14 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	}
 	if f.fleet.inCluster() {
 		if err := f.fleet.connect(c, runs); err != nil || f.fleet.kubernetes.dryRun {
+			return err
+		}
+	}
+	if f.headroom {
+		if f.remote || f.fleet.resume != "" {
+			return hint.With(errors.New("--headroom needs workers that this command starts: its trials are runs of their own"), "certify without it, and then: assay search "+runs[0].Profile.Name)
+		}
+		if err := each(runs, trials.CheckHeadroom); err != nil {
 			return err
 		}
 	}
@@ -189,6 +204,11 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		if err := printCertificate(c, i, f.json); err != nil {
 			return err
 		}
+		if f.headroom && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
+			if err := f.findHeadroom(c, o, r, console, key); err != nil {
+				return err
+			}
+		}
 		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
 		if c.Context().Err() != nil {
 			return exitCode(exitInterrupted)
@@ -200,4 +220,20 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		}
 	}
 	return exitWith(worst.ExitCode())
+}
+
+// findHeadroom searches for the highest rate within the SLOs of a run that passed, and states
+// it beside the claim.
+func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r trial.Result, console *trial.Console, key *signature.PrivateKey) error {
+	d, err := trials.Headroom(c.Context(), o, console)
+	if err != nil && len(d.Probes) == 0 {
+		return err
+	}
+	if _, err := trial.Publish(o.Dir, r, key); err != nil {
+		return err
+	}
+	if !f.json {
+		fmt.Fprintf(c.OutOrStdout(), "beside the claim, not certified: %s\n", d.Sentence)
+	}
+	return err
 }

@@ -112,7 +112,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
 	short, changed := p, map[string]string{}
 	var err error
-	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the stages of the profile
+	if !p.HasStages() || c.Flags().Changed("trial") { // else trials have the stages of the profile
 		if short, changed, err = search.Shorten(p, f.trial); err != nil {
 			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "for example: --trial 20s")
 		}

@@ -45,20 +45,31 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 			changed[name] = limit.String()
 		}
 	}
-	shorten("warmup", &p.Load.Warmup, trialWarmup)
-	shorten("baseline", &p.Load.Baseline.For, trialBaseline)
-	shorten("ramp", &p.Load.Ramp, trialRamp)
-	shorten("cooldown", &p.Load.Cooldown, trialCooldown)
-	if p.Load.HoldMax > 0 {
-		p.Load.HoldMax = 0
-		changed["hold_max"] = "none"
-	}
-	p.SLOs = slices.Clone(p.SLOs)
-	for i := range p.SLOs {
-		if p.SLOs[i].Basis == spec.Inferred {
-			p.SLOs[i].Basis = spec.Counted
-			changed["basis"] = string(spec.Counted)
+	counted := func(slos []spec.SLO) []spec.SLO {
+		slos = slices.Clone(slos)
+		for i := range slos {
+			if slos[i].Basis == spec.Inferred {
+				slos[i].Basis = spec.Counted
+				changed["basis"] = string(spec.Counted)
+			}
 		}
+		return slos
+	}
+	phases := func(l *spec.Load) {
+		shorten("warmup", &l.Warmup, trialWarmup)
+		shorten("baseline", &l.Baseline.For, trialBaseline)
+		shorten("ramp", &l.Ramp, trialRamp)
+		shorten("cooldown", &l.Cooldown, trialCooldown)
+		if l.HoldMax > 0 {
+			l.HoldMax = 0
+			changed["hold_max"] = "none"
+		}
+	}
+	phases(&p.Load)
+	p.SLOs, p.Flows = counted(p.SLOs), slices.Clone(p.Flows)
+	for i := range p.Flows {
+		phases(&p.Flows[i].Load)
+		p.Flows[i].SLOs = counted(p.Flows[i].SLOs)
 	}
 	p, err := p.WithHold(hold)
 	return p, changed, err
@@ -66,15 +77,25 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 
 // CheckSamples refuses trials with too few transactions at the first rate to count a
 // percentile of their duration: lower rates would have fewer still.
-func (a Parameters) CheckSamples(slos []spec.SLO) error {
-	made := a.Range.From * a.Seconds // an upper bound where stages differ in rate
+func (a Parameters) CheckSamples(p spec.Profile) error {
+	for _, of := range p.PerFlow() {
+		if err := a.checkSamples(of.SLOs, a.Range.From*of.Target()/p.Target()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSamples is CheckSamples for one flow at its first rate.
+func (a Parameters) checkSamples(slos []spec.SLO, rate float64) error {
+	made := rate * a.Seconds // an upper bound where stages differ in rate
 	for _, s := range slos {
 		least := math.Ceil(stats.MinAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than 0.1 in floating point
 		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
 			return hint.With(
 				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
-					a.Seconds, number(a.Range.From), s.MetricText(), s.Expression, least, made),
-				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/a.Range.From)),
+					a.Seconds, number(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
+				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/rate)),
 			)
 		}
 	}

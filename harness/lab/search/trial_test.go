@@ -60,12 +60,12 @@ func TestCheckSamples(t *testing.T) {
 		0.99: "lengthen them with --trial 1s, better several times that, or start higher with --from",
 	} {
 		a := Parameters{Seconds: seconds, Range: Range{From: 100}}
-		if got := hint.Of(a.CheckSamples(payment().SLOs)); got != want {
+		if got := hint.Of(a.CheckSamples(payment())); got != want {
 			t.Errorf("%gs: %q, want %q", seconds, got, want)
 		}
 	}
-	others := payment().SLOs
-	others[0].Metric = "http_req_duration" // a transaction may make any number of requests
+	others := payment()
+	others.SLOs[0].Metric = "http_req_duration" // a transaction may make any number of requests
 	if err := (Parameters{Seconds: 1, Range: Range{From: 1}}).CheckSamples(others); err != nil {
 		t.Error(err)
 	}

@@ -184,7 +184,7 @@ func TestHostileText(t *testing.T) {
 			for i := range curves.Curves.Charts {
 				curves.Curves.Charts[i].Title, curves.Curves.Charts[i].Curves[0].Label = text, text
 			}
-			data, err := page.HTML(Full(c, curves))
+			data, err := page.HTML(Full(c, curves, ""))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ func TestCoarseValuesAreShownAsIntervals(t *testing.T) {
 		}})
 	}
 	made := certificate.Of(c.Record())
-	text := string(page.Markdown(Report(made)))
+	text := string(page.Markdown(Report(made, "")))
 	for _, want := range []string{
 		"100 ms to 250 ms", "at least 250 ms", "| checkout | 150 | 100 to 250 | over 250 | over 250 | over 250 | over 250 | over 250 | 116 |",
 		"of otlp/checkout, 60 samples are only known to lie between 100 and 250 ms, and may violate http\\_req\\_duration\\{name:checkout\\} p(50)\\<200 or not",

@@ -47,7 +47,7 @@ func TestGaugeWithoutReadings(t *testing.T) {
 			t.Errorf("second %d is %g", second, *values[second])
 		}
 	}
-	html, err := page.HTML(Full(certificate.Of(r), timeline))
+	html, err := page.HTML(Full(certificate.Of(r), timeline, ""))
 	if err != nil || strings.Contains(string(html), "unsupported value") {
 		t.Errorf("the charts cannot be written: %v", err)
 	}
@@ -76,7 +76,7 @@ func TestGaugeCharts(t *testing.T) {
 
 func TestGaugeIsDrawn(t *testing.T) {
 	r := queueRun()
-	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r)))
+	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r), ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func timeline(name string) Timeline { return NewTimeline(records()[name]) }
 
 func pageOf(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := page.HTML(Full(example(name), timeline(name)))
+	data, err := page.HTML(Full(example(name), timeline(name), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestHTMLOfAnyCertificate(t *testing.T) {
 	ordinary := pagetest.Elements(pagetest.HTML(t, pageOf(t, "fail")))
 	curves := timeline("fail")
 	rapid.Check(t, func(rt *rapid.T) {
-		data, err := page.HTML(Full(anyCertificate(rt), curves))
+		data, err := page.HTML(Full(anyCertificate(rt), curves, ""))
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"assay/harness/judge/page/pagetest"
 )
 
-func markdown(c certificate.Certificate) []byte { return page.Markdown(Report(c)) }
+func markdown(c certificate.Certificate) []byte { return page.Markdown(Report(c, "")) }
 
 func TestMarkdownGolden(t *testing.T) {
 	for _, name := range names {

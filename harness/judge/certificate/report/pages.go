@@ -39,12 +39,13 @@ func Summary(c certificate.Certificate) page.Page {
 }
 
 // Report is the page for a pull request or the summary of a CI job. Its parts are
-// bounded, so that it stays far below GitHub's limit of 1 MiB.
-func Report(c certificate.Certificate) page.Page {
+// bounded, so that it stays far below GitHub's limit of 1 MiB. headroom is what a search after
+// the run has found; empty: there was none.
+func Report(c certificate.Certificate, headroom string) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c),
-	}, flows(c), []page.Block{
+	}, beside(headroom), flows(c), []page.Block{
 		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
 	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
@@ -55,10 +56,10 @@ func Report(c certificate.Certificate) page.Page {
 }
 
 // Full is the page with everything, including the charts of the run.
-func Full(c certificate.Certificate, t Timeline) page.Page {
+func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c), facts(c),
-	}, flows(c), []page.Block{
+		claim(c), signature(c),
+	}, beside(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
 		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
 	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
@@ -90,6 +91,14 @@ func loadText(c certificate.Certificate) string {
 		text += ", re-judged"
 	}
 	return text
+}
+
+// beside is what a search after the run has found, which the certificate does not claim.
+func beside(headroom string) []page.Block {
+	if headroom == "" {
+		return nil
+	}
+	return []page.Block{note("Beside the claim, not certified and not signed: " + headroom + ".")}
 }
 
 func claim(c certificate.Certificate) page.Block {

@@ -78,12 +78,12 @@ func Open(path string, r Request) (*Session, error) {
 	}
 	s.Parameters = experiment.Parameters{
 		ID: trial.NewID("experiment-" + e.Name), Name: e.Name, File: filepath.ToSlash(e.Path), SHA256: strings.TrimPrefix(e.Digest, "sha256:"),
-		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Load.Unit, Rate: p.Target(),
+		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Unit(), Rate: p.Target(),
 		Workers: s.Options.Workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: r.Seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
 	}
 	s.changed = map[string]string{"experiment": e.Name, "rate": quantity.Exact(p.Target())}
-	if len(p.Load.Stages) == 0 {
-		s.changed["hold"] = p.Load.Hold.String()
+	if !p.HasStages() {
+		s.changed["hold"] = p.TargetHold().String()
 	}
 	if s.Dir == "" {
 		s.Dir = filepath.Join(r.Options.Journal, s.Parameters.ID)

@@ -13,8 +13,8 @@ import (
 // options that select the system under test.
 func CertifyCommand(p spec.Profile, rate float64, options []string) string {
 	words := []string{"assay", "certify", p.Name, "--rate", quantity.Exact(rate)}
-	if len(p.Load.Stages) == 0 {
-		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
+	if !p.HasStages() {
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.TargetHold()).Seconds()))
 	}
 	words = append(words, options...)
 	return shellescape.QuoteCommand(words)

@@ -39,7 +39,7 @@ type Trials struct {
 // workers, seed, goal, and first and highest rate. short and changed are those of
 // search.Shorten.
 func New(a search.Parameters, short spec.Profile, changed map[string]string) *Trials {
-	a.Profile, a.Unit, a.Seconds = short.Name, short.Load.Unit, short.TargetHold().Seconds()
+	a.Profile, a.Unit, a.Seconds = short.Name, short.Unit(), short.TargetHold().Seconds()
 	a.Goal.Spare = search.DefaultSpare
 	// The lowest load must still schedule a transaction.
 	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
@@ -59,7 +59,7 @@ func CheckRate(option string, p spec.Profile, rate float64) error {
 
 // CheckParameters refuses a search that could not decide anything.
 func (t *Trials) CheckParameters() error {
-	if err := t.Parameters.CheckSamples(t.Profile.SLOs); err != nil {
+	if err := t.Parameters.CheckSamples(t.Profile); err != nil {
 		return err
 	}
 	if _, err := search.New(t.Parameters.Goal, t.Parameters.Range); err != nil {
