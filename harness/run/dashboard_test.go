@@ -114,7 +114,7 @@ func TestDashboardsAreDescribed(t *testing.T) {
 var legends = map[string][]string{
 	"Verdict":                            {"verdict"},
 	"Claim":                              {"verdict", "claim"},
-	"Rate":                               {"target", "scheduled", "completed"},
+	"Rate":                               {"payment target", "payment scheduled", "payment completed"},
 	"Latency of a transaction":           {"p50", "p95", "p99", "SLO transaction_duration:p(95)<500"},
 	"Latency of requests, p95":           {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<400"},
 	"Errors":                             {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},

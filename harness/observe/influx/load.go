@@ -9,15 +9,17 @@ import (
 )
 
 func (s *second) transactions() {
-	var f fields
-	errors := s.ended[metric.Failed] + s.ended[metric.TimedOut] + s.ended[metric.Dropped]
-	count := errors + s.ended[metric.Completed]
-	f.add("count", count, s.known)
-	f.add("rate", count, s.known)
-	f.add("errors", errors, s.known)
-	f.ratio("error_rate", errors, count, s.known)
-	f.distribution(s.hist(metric.TransactionDuration))
-	s.add("transaction", f, "name", "transaction")
+	for _, flow := range s.flows {
+		var f fields
+		errors := flow.ended[metric.Failed] + flow.ended[metric.TimedOut] + flow.ended[metric.Dropped]
+		count := errors + flow.ended[metric.Completed]
+		f.add("count", count, flow.known)
+		f.add("rate", count, flow.known)
+		f.add("errors", errors, flow.known)
+		f.ratio("error_rate", errors, count, flow.known)
+		f.distribution(s.hist(metric.TransactionDuration, flow.selector...))
+		s.add("transaction", f, "name", "transaction", "scenario", flow.scenario)
+	}
 }
 
 func (s *second) requests() {
@@ -41,24 +43,26 @@ func (s *second) requests() {
 }
 
 func (s *second) arrivals() {
-	var f fields
-	f.add("target", meanRate(s.Plan.Load.Stages, s.offset()), s.planned())
-	scheduled, found := s.sum(metric.TransactionsScheduled)
-	f.add("scheduled", scheduled, found)
-	f.add("started", s.started(), s.known)
-	for _, outcome := range metric.Outcomes {
-		f.add(outcome, s.ended[outcome], s.known)
+	for _, flow := range s.flows {
+		var f fields
+		f.add("target", meanRate(flow.plan.Stages, s.offset()), s.offset() >= 0 && s.offset() < flow.plan.Duration())
+		scheduled, found := s.sum(metric.TransactionsScheduled, flow.selector...)
+		f.add("scheduled", scheduled, found)
+		f.add("started", started(flow.ended), flow.known)
+		for _, outcome := range metric.Outcomes {
+			f.add(outcome, flow.ended[outcome], flow.known)
+		}
+		lag, ok := s.hist(metric.GeneratorLag, flow.selector...).Quantile(0.99)
+		f.add("wakeup_lag_p99", lag, ok)
+		queueing, ok := s.hist(metric.ArrivalQueueing, flow.selector...).Quantile(0.99)
+		f.add("queueing_p99", queueing, ok)
+		s.add("arrival", f, "scenario", flow.scenario)
 	}
-	lag, ok := s.hist(metric.GeneratorLag).Quantile(0.99)
-	f.add("wakeup_lag_p99", lag, ok)
-	queueing, ok := s.hist(metric.ArrivalQueueing).Quantile(0.99)
-	f.add("queueing_p99", queueing, ok)
-	s.add("arrival", f)
 }
 
 // slos makes a point for each SLO that is decided by samples.
 func (s *second) slos() {
-	for _, slo := range s.Plan.Profile.SLOs {
+	for _, slo := range s.Plan.Profile.AllSLOs() {
 		if !slo.Sampled() {
 			continue
 		}
@@ -75,7 +79,11 @@ func (s *second) slos() {
 		if slo.OfTransactions() {
 			measurement = "transaction"
 		}
-		s.add(measurement, f, "slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo))
+		tags := []string{"slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo)}
+		if slo.Flow != "" {
+			tags = append(tags, "scenario", slo.Flow)
+		}
+		s.add(measurement, f, tags...)
 	}
 }
 

@@ -30,9 +30,21 @@ func (r RunInfo) point(measurement string, at int64, f fields, keyValues ...stri
 	if len(f) == 0 {
 		return nil
 	}
-	scenario := strings.TrimSuffix(path.Base(r.Plan.Profile.Scenario), path.Ext(r.Plan.Profile.Scenario))
-	all := append([]string{"run", r.Plan.Run, "profile", r.Plan.Profile.Name, "scenario", scenario}, keyValues...)
+	all := []string{"run", r.Plan.Run, "profile", r.Plan.Profile.Name}
+	if !slices.Contains(keyValues, "scenario") {
+		all = append(all, "scenario", r.scenario())
+	}
+	all = append(all, keyValues...)
 	return []Point{{Measurement: measurement, Tags: tags(all...), Fields: f, Second: at}}
+}
+
+// scenario names the profile's script; the whole load of a profile with flows has the
+// profile's name.
+func (r RunInfo) scenario() string {
+	if len(r.Plan.Profile.Flows) > 0 {
+		return r.Plan.Profile.Name
+	}
+	return strings.TrimSuffix(path.Base(r.Plan.Profile.Scenario), path.Ext(r.Plan.Profile.Scenario))
 }
 
 // Points makes the points of one second. They depend only on that second of the
@@ -40,6 +52,9 @@ func (r RunInfo) point(measurement string, at int64, f fields, keyValues ...stri
 func Points(r RunInfo, t *record.Timeline, at int64) []Point {
 	s := &second{RunInfo: r, timeline: t, at: at, span: record.Span{From: at, To: at + 1}}
 	s.countOutcomes()
+	for i, p := range r.Plan.Profile.PerFlow() {
+		s.addFlow(p.Flow, r.Plan.Load.PerFlow()[i])
+	}
 	for _, part := range []func(){
 		s.transactions, s.requests, s.arrivals, s.slos,
 		s.sessions, func() { s.measured("db_counter") }, s.statements, s.gauges, func() { s.measured("service") }, func() { s.measured("error") }, s.host, s.stages,
@@ -57,7 +72,26 @@ type second struct {
 	span     record.Span
 	ended    map[string]float64 // transactions by outcome
 	known    bool               // at least one transaction has ended
+	flows    []flow             // of the profile; the whole load if it has none
 	points   []Point
+}
+
+// flow is one of the profile's flows in this second.
+type flow struct {
+	scenario string         // value of the tag
+	selector []metric.Label // of its series; nil: all
+	plan     plan.Plan
+	ended    map[string]float64 // transactions by outcome
+	known    bool               // at least one transaction has ended
+}
+
+func (s *second) addFlow(name string, p plan.Plan) {
+	f := flow{scenario: s.scenario(), plan: p, ended: s.ended, known: s.known}
+	if name != "" {
+		f.scenario, f.selector = name, []metric.Label{{Key: "scenario", Value: name}}
+		f.ended, f.known = s.outcomes(f.selector...)
+	}
+	s.flows = append(s.flows, f)
 }
 
 func (s *second) add(measurement string, f fields, keyValues ...string) {
@@ -76,19 +110,26 @@ func (s *second) gauge(name string, selector ...metric.Label) (float64, bool) {
 	return s.timeline.GaugeSum(name, selector, s.at)
 }
 
-func (s *second) countOutcomes() {
-	s.ended = map[string]float64{}
+func (s *second) countOutcomes() { s.ended, s.known = s.outcomes() }
+
+// outcomes counts the transactions of some series by outcome; known is false if none has
+// ended.
+func (s *second) outcomes(selector ...metric.Label) (ended map[string]float64, known bool) {
+	ended = map[string]float64{}
 	for _, outcome := range metric.Outcomes {
-		n, found := s.sum(metric.Transactions, metric.Label{Key: "outcome", Value: outcome})
-		s.ended[outcome] = n
-		s.known = s.known || found
+		n, found := s.sum(metric.Transactions, append([]metric.Label{{Key: "outcome", Value: outcome}}, selector...)...)
+		ended[outcome] = n
+		known = known || found
 	}
+	return ended, known
 }
 
 // started is the number of transactions that reached the system, with any outcome: the
 // throughput of Little's law, as in the certificate.
-func (s *second) started() float64 {
-	return s.ended[metric.Completed] + s.ended[metric.Failed] + s.ended[metric.TimedOut]
+func (s *second) started() float64 { return started(s.ended) }
+
+func started(ended map[string]float64) float64 {
+	return ended[metric.Completed] + ended[metric.Failed] + ended[metric.TimedOut]
 }
 
 // groups lists the distinct combinations of these labels among the series of a name, in
