@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
+	"assay/harness/lab/search"
 	"assay/harness/lab/search/trials"
 	"assay/harness/run"
 	"assay/harness/trial"
@@ -24,9 +26,9 @@ type certifyFlags struct {
 	load     loadFlags
 	scope    string
 	k6Out    []string
-	id       string // of a run that was named elsewhere; empty: name it here
-	headroom bool   // search for the highest rate after a PASS
-	attempt  int    // of a run that was counted elsewhere; 0: count it here
+	id       string        // of a run that was named elsewhere; empty: name it here
+	headroom time.Duration // search for the highest rate after a PASS
+	attempt  int           // of a run that was counted elsewhere; 0: count it here
 	make     trial.Maker
 }
 
@@ -92,7 +94,8 @@ GitHub Actions, the Markdown is appended to it.`,
 	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
-	c.Flags().BoolVar(&f.headroom, "headroom", false, "after a PASS, search for the highest rate within the SLOs (4 to 8 minutes), and state it beside the claim")
+	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 8 minutes), and state it beside the claim")
+	c.Flags().Lookup("headroom").NoOptDefVal = search.DefaultTrial.String()
 	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
 	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")
 	_, _ = c.Flags().MarkHidden("attempt"), c.Flags().MarkHidden("run-id")
@@ -114,11 +117,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			return err
 		}
 	}
-	if f.headroom {
+	if f.headroom != 0 {
 		if f.remote || f.fleet.resume != "" {
 			return hint.With(errors.New("--headroom needs workers that this command starts: its trials are runs of their own"), "certify without it, and then: assay search "+runs[0].Profile.Name)
 		}
-		if err := each(runs, trials.CheckHeadroom); err != nil {
+		if err := each(runs, func(o run.Options) error { return trials.CheckHeadroom(o, f.headroom) }); err != nil {
 			return err
 		}
 	}
@@ -204,7 +207,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		if err := printCertificate(c, i, f.json); err != nil {
 			return err
 		}
-		if f.headroom && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
+		if f.headroom != 0 && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
 			if err := f.findHeadroom(c, o, r, console, key); err != nil {
 				return err
 			}
@@ -225,7 +228,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 // findHeadroom searches for the highest rate within the SLOs of a run that passed, and states
 // it beside the claim.
 func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r trial.Result, console *trial.Console, key *signature.PrivateKey) error {
-	d, err := trials.Headroom(c.Context(), o, console)
+	d, err := trials.Headroom(c.Context(), o, f.headroom, console)
 	if err != nil && len(d.Probes) == 0 {
 		return err
 	}

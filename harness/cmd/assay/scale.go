@@ -83,6 +83,9 @@ func (f *scaleFlags) scale(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	if len(profile.Flows) > 0 {
+		return hint.With(fmt.Errorf("profile %s has flows: scale measures one scenario", name), "name a profile with one scenario; how much more the flows together can take: assay search "+name)
+	}
 	s, err := f.plan(c, profile)
 	if err != nil {
 		return err

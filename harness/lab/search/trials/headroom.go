@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"assay/harness/lab/search"
 	"assay/harness/run"
@@ -13,10 +14,10 @@ import (
 
 // Headroom searches for the highest rate within the SLOs, after a run that passed: from its
 // target upwards, each flow at its target and all of them in proportion, without the shape
-// of an event. Trials and document are in the run's folder (trial.HeadroomDir). It says
+// of an event, by trials of a length. Trials and document are in the run's folder (trial.HeadroomDir). It says
 // nothing that the certificate claims.
-func Headroom(ctx context.Context, passed run.Options, c *trial.Console) (search.Document, error) {
-	t, err := headroom(passed)
+func Headroom(ctx context.Context, passed run.Options, length time.Duration, c *trial.Console) (search.Document, error) {
+	t, err := headroom(passed, length)
 	if err != nil {
 		return search.Document{}, fmt.Errorf("headroom: %w", err)
 	}
@@ -25,8 +26,8 @@ func Headroom(ctx context.Context, passed run.Options, c *trial.Console) (search
 }
 
 // CheckHeadroom refuses a profile with which Headroom could decide nothing.
-func CheckHeadroom(o run.Options) error {
-	t, err := headroom(o)
+func CheckHeadroom(o run.Options, length time.Duration) error {
+	t, err := headroom(o, length)
 	if err == nil {
 		err = t.CheckParameters()
 	}
@@ -36,14 +37,14 @@ func CheckHeadroom(o run.Options) error {
 	return nil
 }
 
-func headroom(passed run.Options) (*Trials, error) {
-	p := passed.Profile.Level(search.DefaultTrial)
+func headroom(passed run.Options, length time.Duration) (*Trials, error) {
+	p := passed.Profile.Level(length)
 	p.Faults, p.Invariants = nil, nil
 	p.SLOs = withoutFaults(p.SLOs)
 	for i := range p.Flows {
 		p.Flows[i].SLOs = withoutFaults(p.Flows[i].SLOs)
 	}
-	short, changed, err := search.Shorten(p, search.DefaultTrial)
+	short, changed, err := search.Shorten(p, length)
 	if err != nil {
 		return nil, err
 	}
