@@ -1,6 +1,10 @@
 package route
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
 
 // Limits of a shape. What a target has beyond them is one more placeholder, or left out.
 const (
@@ -79,4 +83,18 @@ func Split(shape []byte) (method byte, segments, names [][]byte) {
 		names = bytes.Split(query, []byte("&"))
 	}
 	return shape[0], bytes.Split(path[1:], []byte("/")), names
+}
+
+// CheckPattern checks a path that a user names, in which {name} is an identifier.
+func CheckPattern(path string) error {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if !strings.HasPrefix(path, "/") || len(segments) > maxSegments {
+		return fmt.Errorf("%q is not a path of at most %d segments, which begins with /", path, maxSegments)
+	}
+	for _, s := range segments {
+		if !(strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}")) && KindOf([]byte(s)) != Literal {
+			return fmt.Errorf("%q in %q would be an identifier: write {name} in its place", s, path)
+		}
+	}
+	return nil
 }
