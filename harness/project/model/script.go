@@ -19,24 +19,24 @@ var scriptTemplate = template.Must(template.New("script").Parse(scriptText))
 
 // scriptData is what a script shows of its flow.
 type scriptData struct {
-	Flow       Flow
-	Percent    string
-	Writes     string // methods of the endpoints, if they write
-	Keys       bool
-	Hex, UUID  bool // functions that the paths need
-	Endpoints  []scriptEndpoint
-	LeftOut    int
+	Flow      Flow
+	Percent   string
+	Writes    string // methods of the endpoints, if they write
+	Keys      bool
+	Hex, UUID bool // functions that the paths need
+	Endpoints []scriptEndpoint
+	LeftOut   int
 }
 
 type scriptEndpoint struct {
-	Name         string // letters, digits and _
-	Method       string // in quotes
-	Template     string
-	Weight       string
-	Draw         string // draws a key; empty: it has none
-	Path         string // an expression of key
-	Query        string // names in the query
-	KeysInQuery  bool   // the path has no placeholder
+	Name        string // letters, digits and _
+	Method      string // in quotes
+	Template    string
+	Weight      string
+	Draw        string // draws a key; empty: it has none
+	Path        string // an expression of key
+	Query       string // names in the query
+	KeysInQuery bool   // the path has no placeholder
 }
 
 // Scripts are the scripts of the flows by their paths.

@@ -19,7 +19,7 @@ const (
 )
 
 // WindowOf chooses the time of a log that is looked at, [from, to) in seconds since 1970: all
-// of it or, of one that is longer than a day, the day around the busiest minute. It returns
+// of it or, if it is longer than a day, the 12 hours before and after the busiest minute. It returns
 // also how many requests are outside. Without minutes it is empty.
 func WindowOf(minutes []traffic.Minute) (from, to int64, outside uint64) {
 	whole := uint64(0)
@@ -38,8 +38,7 @@ func WindowOf(minutes []traffic.Minute) (from, to int64, outside uint64) {
 	}
 	from, to = kept[0].Start, kept[len(kept)-1].Start+secondsOfMinute
 	if day := int64(longestWindow / time.Second); to-from > day {
-		from = min(max(from, busiest.Start-day/2), to-day)
-		to = from + day
+		from, to = max(from, busiest.Start-day/2), min(to, busiest.Start+day/2)
 	}
 	outside = whole
 	for _, m := range kept {

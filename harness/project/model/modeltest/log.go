@@ -169,10 +169,10 @@ func (e event) line(b []byte, format accesslog.Format) []byte {
 		return append(b, '}')
 	case accesslog.ALB:
 		b = append(b, "https "...)
-		b = ended.AppendFormat(b, "2006-01-02T15:04:05.000000Z")
-		b = fmt.Appendf(b, ` app/lb/50dc 198.51.100.%d:7777 10.0.0.1:80 0.000 %.3f 0.000 %d %d 34 366 "%s https://wilma.flintstone:443%s HTTP/1.1" "Bedrock/7" ECDHE TLSv1.2 arn "Root=1-58" "wilma.flintstone" "arn" 1 `,
+		b = ended.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+		b = fmt.Appendf(b, ` app/lb/50dc 198.51.100.%d:7777 10.0.0.1:80 0.000 %.3f 0.000 %d %d 34 366 "%s https://referrer.example:443%s HTTP/1.1" "Bedrock/7" ECDHE TLSv1.2 arn "Root=sekrit" "wilma.flintstone" "arn" 1 `,
 			e.client, e.took, e.status, e.status, e.flow.Method, e.target())
-		b = e.at.AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+		b = e.at.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 		return append(b, ` "forward" "-"`...)
 	}
 	b = fmt.Appendf(b, `198.51.100.%d - wilma.flintstone [`, e.client)
