@@ -16,8 +16,11 @@ const (
 	// mostBins is the number of bins in which steps are searched: the work grows with its
 	// square.
 	mostBins = 360
-	// stepPenalty is how many times the noise one more step must explain.
-	stepPenalty = 3
+	// stepPenalty times the logarithm of the number of bins is how many times the noise one more
+	// step must explain: more than chance does, even where it leaves out two unusual bins.
+	stepPenalty = 8
+	// poissonNoise is the variance of the square root of a Poisson count.
+	poissonNoise = 0.25
 	// noise is how many standard deviations are no sign of a change.
 	noise = 4
 )
@@ -37,7 +40,7 @@ func aroundPeak(total []uint32, top peak) span {
 		return span{0, len(total)}
 	}
 	n := float64(top.requests)
-	least := min(peakLevel*n, n-noise*math.Sqrt(n))
+	least := peakLevel*n - noise*math.Sqrt(n)
 	around := span{top.at, top.at + top.seconds}
 	for sum := top.requests; around.from > 0; around.from-- {
 		sum += uint64(total[around.from-1]) - uint64(total[around.from-1+top.seconds])
@@ -89,7 +92,7 @@ func segment(flows [][]uint32, of span) []span {
 			from := of.from + b*width
 			roots[f] = append(roots[f], math.Sqrt(float64(sumOf(seconds[from:from+width]))))
 		}
-		variance += noiseOf(roots[f])
+		variance += max(poissonNoise, noiseOf(roots[f]))
 	}
 	cuts := cheapest(roots, bins, max(1, shortestStep/width), stepPenalty*variance*math.Log(float64(bins+1)))
 	var all []span
@@ -129,7 +132,11 @@ func cheapest(roots [][]float64, bins, shortest int, penalty float64) []int {
 	for b := range bins {
 		squares[b+1] += squares[b]
 	}
+	// The bins at either end of a step are left out: the rate may have changed within them.
 	cost := func(from, to int) float64 {
+		if to-from > 2 {
+			from, to = from+1, to-1
+		}
 		c := squares[to] - squares[from]
 		for _, s := range sums {
 			d := s[to] - s[from]

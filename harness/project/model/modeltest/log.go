@@ -17,7 +17,7 @@ import (
 // Flow is one kind of request.
 type Flow struct {
 	Method   string
-	Path     string  // {id} is a key
+	Path     string  // {id} is a key, and {uuid} a key as a UUID
 	Weight   float64 // of the requests
 	Keys     int     // that there are; 0: none
 	Exponent float64 // of their Zipf distribution
@@ -146,6 +146,9 @@ func (e event) target() string {
 	path := e.flow.Path
 	if before, after, found := strings.Cut(path, "{id}"); found {
 		path = before + strconv.Itoa(1_000_000+e.key*7) + after
+	}
+	if before, after, found := strings.Cut(path, "{uuid}"); found {
+		path = before + fmt.Sprintf("6f1b1f3e-93d2-4b44-9a5c-%012x", e.key) + after
 	}
 	if before, after, found := strings.Cut(path, "?"); found {
 		return before + "?" + strings.ReplaceAll(after, "=", "=sekrit") + strconv.Itoa(e.key)
