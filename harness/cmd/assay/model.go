@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,8 +164,10 @@ func (f *modelFlags) options(c *cobra.Command, logs []string) (o logfile.Options
 	if !profileName.MatchString(f.profile) {
 		return o, nil, usage("for example: --profile match-day", "--profile is %q: it must be letters, digits, '.', '_' and '-'", f.profile)
 	}
-	if n := strings.Count("\n"+strings.Join(logs, "\n")+"\n", "\n"+logfile.Stdin+"\n"); n > 1 {
-		return o, nil, usage(seeHelp(c), "standard input is named twice")
+	for i, name := range logs {
+		if slices.Contains(logs[:i], name) {
+			return o, nil, usage("name each log once", "%s is named twice", name)
+		}
 	}
 	return o, zone, nil
 }

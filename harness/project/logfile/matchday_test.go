@@ -171,6 +171,15 @@ func TestMatchDay(t *testing.T) {
 	if f := flows["post-api-v1-orders"]; !f.Writes {
 		t.Errorf("%+v", f)
 	}
+
+	guide, err := os.ReadFile("../../../docs/model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Trim(string(page.Terminal(report.Page(d), page.Columns, false)), "\n")
+	if !strings.Contains(string(guide), "```text\n"+shown+"\n```\n") {
+		t.Errorf("docs/model.md does not show this output:\n%s", shown)
+	}
 }
 
 // The same requests give the same model in any format, compressed, in any order, divided over

@@ -97,11 +97,41 @@ func segment(flows [][]uint32, of span) []span {
 	cuts := cheapest(roots, bins, max(1, shortestStep/width), stepPenalty*variance*math.Log(float64(bins+1)))
 	var all []span
 	from := of.from
-	for _, c := range cuts {
-		all = append(all, span{from, of.from + c*width})
-		from = of.from + c*width
+	for i, c := range cuts {
+		next := of.to
+		if i+1 < len(cuts) {
+			next = of.from + cuts[i+1]*width
+		}
+		cut := refine(flows, span{from, of.from + c*width}, span{of.from + c*width, next}, width)
+		all = append(all, span{from, cut})
+		from = cut
 	}
 	return append(all, span{from, of.to})
+}
+
+// refine finds the second between two steps from which on the requests of each are more like
+// the next one's mean than like the first one's, within two bins.
+func refine(flows [][]uint32, one, next span, width int) int {
+	from, to := max(one.from+1, one.to-2*width), min(next.to-1, one.to+2*width)
+	gains := make([]float64, to-from) // of counting a second to the first step
+	for _, seconds := range flows {
+		a := float64(sumOf(seconds[one.from:one.to])) / float64(one.seconds())
+		b := float64(sumOf(seconds[next.from:next.to])) / float64(next.seconds())
+		if a+b == 0 {
+			continue
+		}
+		for i := range gains {
+			n := float64(seconds[from+i])
+			gains[i] += ((n-b)*(n-b) - (n-a)*(n-a)) / (a + b) // the variance of counts grows with their mean
+		}
+	}
+	best, cut, sum := 0.0, from, 0.0
+	for i, g := range gains {
+		if sum += g; sum > best {
+			best, cut = sum, from+i+1
+		}
+	}
+	return cut
 }
 
 // noiseOf is the variance of values around a slowly changing mean: half of the median squared
