@@ -245,7 +245,8 @@ func TestSameModel(t *testing.T) {
 // Nothing that names a person is in a result, though every line has it.
 func TestPersonalDataStayOut(t *testing.T) {
 	day := modeltest.MatchDay(0.01)
-	day.Flows = append(day.Flows,
+	day.Flows = append(
+		day.Flows,
 		modeltest.Flow{Method: "GET", Path: "/users/wilma.flintstone%40bedrock.example/orders", Weight: 10, Latency: 1},
 		modeltest.Flow{Method: "GET", Path: "/users/@wilma.flintstone/{id}", Weight: 10, Keys: 100, Latency: 1},
 		modeltest.Flow{Method: "PUT", Path: "/sessions/sekrit2024abc?sekrit%21=", Weight: 10, Latency: 1},

@@ -12,10 +12,11 @@ import (
 //
 // What stands before the time does not matter, as a virtual host does. After the user agent
 // there may be the time that the request took: the first number with a point (nginx's
-// $request_time, in s), or rt=0.012 or request_time=0.012 (whole numbers there are ms), or
-// else a whole number that is the line's last word (Apache's %D, in µs).
+// $request_time, in s), or rt=0.012 or request_time=0.012 (whole numbers there are ms). If a
+// unit is given, it may also be a whole number that is the line's last word (Apache's %D);
+// without, such a number may be anything, as the bytes of Apache's combinedio are.
 type combined struct {
-	unit Unit // 0: by the rule above
+	unit Unit // 0: none is given
 
 	from Unit // the unit of the last time of a request; 0: there was none
 	last bool // that was the line's last word, not a number with a point
@@ -126,27 +127,27 @@ func (p *combined) latency(rest []byte) (took int64, ended bool) {
 		}
 		value, named := cutName(word)
 		v, fractional, ok := decimal(value)
+		usual := time.Second
+		if !fractional {
+			usual = time.Millisecond
+		}
 		switch {
-		case ok && fractional:
-			return p.took(v, time.Second, false), true
-		case ok && named:
-			return p.took(v, time.Millisecond, false), true
+		case ok && (fractional || named):
+			if took := micros(v, cmp.Or(p.unit, Unit(usual))); took != NoLatency { // nginx's $msec has a point, too
+				p.from, p.last = cmp.Or(p.unit, Unit(usual)), false
+				return took, true
+			}
 		case ok:
 			whole = v
 		default:
 			whole = -1
 		}
 	}
-	if whole < 0 {
+	if whole < 0 || p.unit == 0 {
 		return NoLatency, false
 	}
-	return p.took(whole, time.Microsecond, true), false
-}
-
-// took is the time of a request in µs; usual is its unit if none was given.
-func (p *combined) took(v float64, usual time.Duration, last bool) int64 {
-	p.from, p.last = cmp.Or(p.unit, Unit(usual)), last
-	return micros(v, p.from)
+	p.from, p.last = p.unit, true
+	return micros(whole, p.unit), false
 }
 
 func (p *combined) durations() string {
