@@ -180,11 +180,16 @@ func (r *reader) open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
+// shown is the name of a log in an error.
+func shown(name string) string {
+	if name == Stdin {
+		return "standard input"
+	}
+	return name
+}
+
 // readError is an error of a log without the system call.
 func readError(name string, err error) error {
-	if name == Stdin {
-		name = "standard input"
-	}
 	var path *os.PathError
 	if errors.As(err, &path) {
 		err = path.Err
@@ -193,7 +198,7 @@ func readError(name string, err error) error {
 		err = hint.With(errors.New("its compressed data are cut off, so that requests are missing"),
 			"to read what is there: gzip -dc FILE 2>/dev/null | assay model -")
 	}
-	return fmt.Errorf("read %s: %w", name, err)
+	return fmt.Errorf("read %s: %w", shown(name), err)
 }
 
 // decompress returns the uncompressed data: what is compressed by gzip says so itself.
@@ -245,7 +250,7 @@ func (r *reader) sample(in *Input, data []byte) (*source, error) {
 		for _, f := range try {
 			tried = append(tried, fmt.Sprintf("%d as %s", s.Understood[f], f))
 		}
-		return nil, hint.With(fmt.Errorf("read %s: of its first %d lines, %s are understood", in.Name, s.Of, strings.Join(tried, ", ")),
+		return nil, hint.With(fmt.Errorf("read %s: of its first %d lines, %s are understood", shown(in.Name), s.Of, strings.Join(tried, ", ")),
 			"name the format, or the fields of JSON: see assay model --help")
 	}
 	return &source{input: in, format: s.Format, parse: s.Options}, nil
@@ -263,7 +268,7 @@ func mostlyUnderstood(inputs []Input) error {
 				first += fmt.Sprintf("; %s in %d lines, first in line %d", p, s.Lines, s.First)
 			}
 		}
-		return hint.With(fmt.Errorf("read %s: %d of %d lines are not understood as %s%s", in.Name, in.Lines-in.understood(), in.Lines, in.Format, first),
+		return hint.With(fmt.Errorf("read %s: %d of %d lines are not understood as %s%s", shown(in.Name), in.Lines-in.understood(), in.Lines, in.Format, first),
 			"name the format, or the fields of JSON: see assay model --help")
 	}
 	return nil

@@ -37,8 +37,8 @@ func (p *proposal) notes(d Document) []string {
 		add("the log has no request times: the SLOs are examples")
 	}
 	if v := d.Rates.Dispersion; v != nil && *v > bursty {
-		add("requests are %s times as dispersed within a minute as the profile's Poisson arrivals: to reach the busiest second, %s/s, scale by %s",
-			quantity.Format(*v, ""), quantity.Format(d.Rates.PeakSecond.Rate, ""), quantity.Format(significant(d.Rates.PeakSecond.Rate/d.Rates.PeakMinute.Rate), ""))
+		add("requests are %s times as dispersed within a minute as the profile's Poisson arrivals: the busiest second has %s times the rate of the peak minute, which a scale of as much reaches",
+			quantity.Format(*v, ""), quantity.Format(d.Rates.PeakSecond.Rate/d.Rates.PeakMinute.Rate, "ratio"))
 	}
 	for _, f := range d.Flows {
 		if f.Errors >= noted {
