@@ -22,30 +22,23 @@ func staged(flows ...[]uint32) Document {
 
 func near(got, want, share float64) bool { return math.Abs(got-want) <= share*want }
 
-// A flow whose busiest minute is not that of all has its rate there, at the scale of the
-// profile; one that does not stand out has its mean.
+// In the step with the peak minute flows have the rates of that minute. One whose own busiest
+// minute is in another step, and stands out there, has the rate of that one there; where it
+// does not stand out, the mean.
 func TestOwnPeak(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	many := series(random, level{1800, 100, false}, level{600, 400, false}, level{1800, 200, false})
-	// More bursts than steps are found.
-	levels := []level{{2400, 2, false}}
-	for _, burst := range []float64{8, 9, 16, 9, 8} {
-		levels = append(levels, level{300, 2, false}, level{60, burst, false})
+	many := series(random, level{600, 400, false}, level{1200, 200, false})
+	few := series(random, level{1200, 2, false}, level{60, 16, false}, level{540, 2, false})
+	flat := series(random, level{1800, 5, false})
+	p := proposal{Options: Options{Scale: 1, Zone: time.UTC}, perFlow: [][]uint32{many, few, flat}, top: peakOf(many, 60)}
+	rates := p.stageRates([]span{{0, 600}, {600, 1800}}, 0)
+	minute := func(seconds []uint32) float64 {
+		return float64(sumOf(seconds[p.top.at:p.top.at+60])) / 60
 	}
-	few := series(random, levels...)
-	many = append(many, series(random, level{len(few) - len(many), 200, false})...)
-	d := staged(many, few)
-	own, most := peakOf(few, 60).rate(), 0.0
-	for i, s := range d.Stages {
-		if most = max(most, d.Flows[1].Stages[i]); s.Peak && d.Flows[1].Stages[i] > 8 {
-			t.Errorf("in the peak the flow has %g/s, want about 4", d.Flows[1].Stages[i])
+	for f, want := range [][]float64{{minute(many), 200}, {minute(few), peakOf(few, 60).rate()}, {minute(flat), 5}} {
+		if got := rates[f]; got[0] != want[0] || !near(got[1], want[1], 0.02) {
+			t.Errorf("flow %d has the rates %v, want %v", f, got, want)
 		}
-		if got := d.Flows[0].Stages[i]; !s.Peak && s.Judge && !near(got, 400, 0.05) {
-			t.Errorf("the other has %g/s, want 400", got)
-		}
-	}
-	if !near(most, 2*own, 0.001) || most < 28 {
-		t.Errorf("the flow has at most %g/s, want %g: %+v", most, 2*own, d)
 	}
 }
 
