@@ -36,7 +36,7 @@ var layers = [][]string{
 
 // pure are the packages that take clock, files and random numbers as arguments.
 var pure = []string{
-	"observe/metric", "observe/wait", "spec", "plan", "judge/stats", "judge/verdict", "judge/diagnose",
+	"observe/metric", "observe/wait", "spec", "plan", "judge/stats", "judge/verdict", "judge/diagnose", "project/model",
 }
 
 // impure are packages that they must not import, nor any below. math/rand/v2 is
@@ -170,6 +170,9 @@ func TestLayersOfImports(t *testing.T) {
 		{"judge/diagnose", "math/rand/v2", true},
 		{"judge/diagnose", "math/rand", false},
 		{"judge/audit", "os", true},
+		{"project/model/traffic", "observe/metric", true},
+		{"project/model", "os", false},
+		{"project/logfile", "os", true},
 	} {
 		if wrong := checkImport(c.pkg, c.imported); (wrong == "") != c.allowed {
 			t.Errorf("%s imports %s: %q", c.pkg, c.imported, wrong)

@@ -1,5 +1,7 @@
 // Package project is what a new project starts with: thresholds, scenarios,
-// dashboards, a compose file and a CI job, all from the binary.
+// dashboards, a compose file and a CI job, all from the binary; or a profile that is
+// proposed from access logs.
 //
-// Input: a folder. Output: files in it, none of which was there before.
+// Input: a folder, and the proposed profile. Output: files in the folder, none of which was
+// there before.
 package project

@@ -85,11 +85,16 @@ var ErrExists = errors.New("exists already")
 
 // Write makes the project in a folder, which it creates, and lists its files. Where
 // one of them exists it writes nothing; where it fails it removes what it wrote.
-func Write(dir string) (_ []string, err error) {
+func Write(dir string) ([]string, error) {
 	files, err := projectFiles()
 	if err != nil {
 		return nil, err
 	}
+	return WriteFiles(dir, files)
+}
+
+// WriteFiles writes files, by their slashed paths, as Write does.
+func WriteFiles(dir string, files map[string][]byte) (_ []string, err error) {
 	paths := slices.Sorted(maps.Keys(files))
 	for _, path := range paths {
 		if _, err := os.Lstat(filepath.Join(dir, path)); !errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,7 @@ interrupted.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
-		newCertify(), newWorker(), newKubernetes(), newJudge(), newDiagnose(), newVerify(), newKeygen(), newCompare(), newSearch(), newScale(), newReproduce(), newExperiment(), newDoctor(), newInit(),
+		newCertify(), newWorker(), newKubernetes(), newJudge(), newDiagnose(), newVerify(), newKeygen(), newCompare(), newSearch(), newScale(), newReproduce(), newExperiment(), newDoctor(), newInit(), newModel(),
 		newFrames(), newInflux(), newStack(), newTarget(), newTPCC(), newK6(), newBinlogReaders(), newNodeHealth(),
 	)
 	return root

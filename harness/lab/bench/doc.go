@@ -1,5 +1,5 @@
-// Command bench measures the cost of judging the record of a large event, the cost of
-// the collector to a database, and the cost and capacity of the generator, as ratios of
+// Command bench measures the cost of judging the record of a large event, of reading
+// access logs, the cost of the collector to a database, and the cost and capacity of the generator, as ratios of
 // interleaved runs. The generator has one core, the target and the coordinator the
 // other, but for the part "generator", in which all share all cores. `make bench` builds
 // and runs it.

@@ -59,7 +59,7 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts, capacity-limit, generator and profile too")
+	only := flag.String("only", "judge,judge-fleets,model,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts, capacity-limit, generator and profile too")
 	profiles := flag.String("profiles", "", "folder for CPU profiles: of the coordinator, and of the part profile")
 	before := flag.String("before", "", "another build: the CPU time of its generator is compared")
 	scripts := flag.String("scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
@@ -103,6 +103,7 @@ func measure() (err error) {
 	}{
 		{"judge", b.judgeCost, false},
 		{"judge-fleets", b.judgeFleets, false},
+		{"model", b.modelCost, false},
 		{"collector", b.collectorCost, false},
 		{"collector-parts", b.collectorParts, false},
 		{"generator", b.generator, false},

@@ -1,0 +1,334 @@
+package logfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/document"
+	"assay/harness/judge/page"
+	"assay/harness/project/model"
+	"assay/harness/project/model/accesslog"
+	"assay/harness/project/model/modeltest"
+	"assay/harness/project/model/report"
+	"assay/harness/project/model/traffic"
+)
+
+// observe reads a log from standard input.
+func observe(t *testing.T, log io.Reader, o Options) model.Document {
+	t.Helper()
+	o.Stdin = log
+	return propose(t, []string{Stdin}, o)
+}
+
+func propose(t *testing.T, names []string, o Options) model.Document {
+	t.Helper()
+	found, err := Observe(t.Context(), names, o, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := model.Propose(found, model.Options{Profile: "match-day", Scale: 1, Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// written is a log and what is in it.
+func written(t *testing.T, l modeltest.Log, format accesslog.Format) ([]byte, modeltest.Truth) {
+	t.Helper()
+	var b bytes.Buffer
+	truth, err := l.Write(&b, format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), truth
+}
+
+func within(t *testing.T, what string, got, want, share float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= share*want) {
+		t.Errorf("%s is %g, want %g within %g %%", what, got, want, 100*share)
+	}
+}
+
+// busiest is the most requests of any length seconds.
+func busiest(seconds []int, length int) (most float64) {
+	for i := length; i <= len(seconds); i++ {
+		sum := 0
+		for _, n := range seconds[i-length : i] {
+			sum += n
+		}
+		most = max(most, float64(sum)/float64(length))
+	}
+	return most
+}
+
+// A million lines with a known mix, known rates and known keys.
+func TestMatchDay(t *testing.T) {
+	day := modeltest.MatchDay(1)
+	from, to := io.Pipe()
+	var truth modeltest.Truth
+	go func() {
+		var err error
+		truth, err = day.Write(to, accesslog.Combined)
+		to.CloseWithError(err)
+	}()
+	d := observe(t, from, Options{})
+	if d.Requests != 1_000_000 || d.Inputs[0].Lines != 1_000_000 {
+		t.Fatalf("%d requests in %d lines", d.Requests, d.Inputs[0].Lines)
+	}
+	all := make([]int, len(truth.Seconds[0]))
+	for _, seconds := range truth.Seconds {
+		for i, n := range seconds {
+			all[i] += n
+		}
+	}
+	within(t, "the mean rate", d.Rates.Mean, 1e6/float64(len(all)), 0.001)
+	within(t, "the peak minute", d.Rates.PeakMinute.Rate, busiest(all, 60), 0.001)
+	within(t, "the peak second", d.Rates.PeakSecond.Rate, busiest(all, 1), 0.001)
+	within(t, "the dispersion", *d.Rates.Dispersion, 1, 0.1)
+
+	// The steps are those of the log, to a few seconds; the profile has the rates of each
+	// flow in them, and in the peak those of the busiest minute.
+	start := day.Start
+	peakAt := slices.IndexFunc(d.Stages, func(s model.Stage) bool { return s.Peak })
+	if len(d.Stages) != len(day.Stages)-1 || peakAt != 2 { // the last one is after the event
+		t.Fatalf("stages: %+v", d.Stages)
+	}
+	begin, err := time.Parse(time.RFC3339, d.Rates.PeakMinute.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := int(begin.Sub(start).Seconds())
+	names := []string{"get-api-v1-matches", "get-api-v1-products", "", "post-api-v1-orders", "get-static-app-js", "get-healthz", "rest"}
+	flows := map[string]model.Flow{}
+	for _, f := range d.Flows {
+		flows[f.Name] = f
+	}
+	at := 0
+	for i, s := range day.Stages[:len(d.Stages)] {
+		end := at + s.Seconds
+		got, err := time.Parse(time.RFC3339, d.Stages[i].Start)
+		if err != nil || got.Sub(start.Add(time.Duration(at)*time.Second)).Abs() > 15*time.Second {
+			t.Errorf("stage %d starts at %v, want %d s after %v", i, got, at, start)
+		}
+		rateFrom, rateTo := at, end
+		if i == peakAt {
+			rateFrom, rateTo = second, second+60
+		}
+		for f, name := range names {
+			if name == "" {
+				continue
+			}
+			want := float64(truth.Requests(f, rateFrom, rateTo)) / float64(rateTo-rateFrom)
+			if name == "get-api-v1-products" { // the list and a product
+				want += float64(truth.Requests(2, rateFrom, rateTo)) / float64(rateTo-rateFrom)
+			}
+			if i == 0 { // the baseline has a fifth of the peak at least
+				want *= 0.2 * d.Stages[peakAt].Rate / s.Rate
+			}
+			within(t, name+" in stage "+d.Stages[i].Start, flows[name].Stages[i], want, 0.01)
+		}
+		at = end
+	}
+	for f, name := range names {
+		flow, is := flows[name]
+		switch {
+		case name == "" || name == "get-api-v1-products":
+			continue
+		case !is:
+			t.Fatalf("no flow %s in %v", name, flows)
+		}
+		n := float64(truth.Requests(f, 0, len(all)))
+		within(t, name, float64(flow.Requests), n, 0)
+		within(t, name+": peak minute", flow.Rates.PeakMinute.Rate, busiest(truth.Seconds[f], 60), 0.001)
+		within(t, name+": errors", flow.Errors, float64(truth.Errors[f])/n, 0.001)
+		within(t, name+": p95", flow.Latency.P95, -day.Flows[f].Latency*math.Log(0.05), 0.1)
+	}
+	for f, template := range map[int]string{0: "/api/v1/matches/{id}/score", 1: "/api/v1/products/{id}"} {
+		e := flows[names[f]].Endpoints[0]
+		if e.Template != template || e.Keys == nil {
+			t.Fatalf("%+v", e)
+		}
+		if math.Abs(e.Keys.Exponent-day.Flows[f].Exponent) > 0.03 {
+			t.Errorf("%s has the exponent %g, want %g", template, e.Keys.Exponent, day.Flows[f].Exponent)
+		}
+		within(t, template+": keys", float64(e.Keys.Total), float64(day.Flows[f].Keys), 0.05)
+	}
+	if f := flows["post-api-v1-orders"]; !f.Writes {
+		t.Errorf("%+v", f)
+	}
+
+	guide, err := os.ReadFile("../../../docs/model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Trim(string(page.Terminal(report.Page(d), page.Columns, false)), "\n")
+	if !strings.Contains(string(guide), "```text\n"+shown+"\n```\n") {
+		t.Errorf("docs/model.md does not show this output:\n%s", shown)
+	}
+}
+
+// The same requests give the same model in any format, compressed, in any order, divided over
+// several logs, and on any number of processors.
+func TestSameModel(t *testing.T) {
+	day := modeltest.MatchDay(0.02)
+	plain, _ := written(t, day, accesslog.Combined)
+	want := observe(t, bytes.NewReader(plain), Options{})
+	same := func(what string, got model.Document) {
+		t.Helper()
+		got.Inputs, got.Notes = want.Inputs, want.Notes
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", what, diff)
+		}
+	}
+	for _, format := range []accesslog.Format{accesslog.JSON, accesslog.ALB} {
+		log, _ := written(t, day, format)
+		got := observe(t, bytes.NewReader(log), Options{})
+		if got.Inputs[0].Format != string(format) {
+			t.Errorf("%s was read as %s", format, got.Inputs[0].Format)
+		}
+		same(string(format), got)
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(string(plain), "\n"), "\n")
+	lines[len(lines)-1] += "\r\n"
+	random := rand.New(rand.NewPCG(1, 1))
+	var names []string
+	for i := range 3 {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		for j := i; j < len(lines); j += 3 {
+			if _, err := io.WriteString(z, lines[j]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(t.TempDir(), "access.log")
+		if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	same("three logs", propose(t, names, Options{}))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	same("one processor", observe(t, bytes.NewReader(plain), Options{}))
+	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	shuffled := observe(t, strings.NewReader(strings.Join(lines, "")), Options{})
+	// A sketch of keys depends on the order, within its error.
+	for f := range shuffled.Flows {
+		for e := range shuffled.Flows[f].Endpoints {
+			if got, want := shuffled.Flows[f].Endpoints[e].Keys, want.Flows[f].Endpoints[e].Keys; got != nil && want != nil {
+				within(t, "keys", float64(got.Distinct), float64(want.Distinct), 0)
+				within(t, "the share of the top keys", got.TopShare, want.TopShare, 0.1)
+			}
+			shuffled.Flows[f].Endpoints[e].Keys = want.Flows[f].Endpoints[e].Keys
+		}
+	}
+	same("in any order", shuffled)
+}
+
+// Nothing that names a person is in a result, though every line has it.
+func TestPersonalDataStayOut(t *testing.T) {
+	day := modeltest.MatchDay(0.01)
+	day.Flows = append(
+		day.Flows,
+		modeltest.Flow{Method: "GET", Path: "/users/wilma.flintstone%40bedrock.example/orders", Weight: 10, Latency: 1},
+		modeltest.Flow{Method: "GET", Path: "/users/@wilma.flintstone/{id}", Weight: 10, Keys: 100, Latency: 1},
+		modeltest.Flow{Method: "PUT", Path: "/sessions/sekrit2024abc?sekrit%21=", Weight: 10, Latency: 1},
+	)
+	for _, format := range accesslog.Formats {
+		log, _ := written(t, day, format)
+		for _, secret := range modeltest.Personal {
+			if !bytes.Contains(log, []byte(secret)) {
+				t.Fatalf("%s: no line has %s", format, secret)
+			}
+		}
+		d := observe(t, bytes.NewReader(log), Options{})
+		results := [][]byte{page.Terminal(report.Page(d), page.Columns, false)}
+		for _, make := range []func() ([]byte, error){
+			func() ([]byte, error) { return document.Marshal(d) },
+			func() ([]byte, error) { return model.Thresholds(d, "schema.json") },
+			func() ([]byte, error) {
+				scripts, err := model.Scripts(d)
+				if err != nil {
+					return nil, err
+				}
+				return json.Marshal(scripts)
+			},
+		} {
+			result, err := make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, result)
+		}
+		scripts, err := model.Scripts(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scripts {
+			results = append(results, s)
+		}
+		for _, result := range results {
+			for _, secret := range append(modeltest.Personal, "1000007") { // a key
+				if bytes.Contains(result, []byte(secret)) {
+					t.Errorf("%s: a result has %s:\n%s", format, secret, result)
+				}
+			}
+		}
+	}
+}
+
+// Of a log that spans more than a day, the day around the busiest minute is used.
+func TestLongLog(t *testing.T) {
+	day := modeltest.MatchDay(0.02)
+	quiet := modeltest.Log{Start: day.Start.Add(-50 * time.Hour), Stages: []modeltest.Stage{{Seconds: 40 * 3600, Rate: 0.1}}, Flows: day.Flows, Seed: 2}
+	before, _ := written(t, quiet, accesslog.Combined)
+	match, _ := written(t, day, accesslog.Combined)
+	whole := append(before, match...)
+	name := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(name, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := propose(t, []string{name}, Options{})
+	want := observe(t, bytes.NewReader(match), Options{})
+	if d.LeftOut.Outside == 0 || d.Requests+d.LeftOut.Outside != int64(bytes.Count(whole, newline)) {
+		t.Errorf("%d requests, %d outside", d.Requests, d.LeftOut.Outside)
+	}
+	if diff := cmp.Diff(want.Rates.PeakMinute, d.Rates.PeakMinute); diff != "" {
+		t.Error(diff)
+	}
+	if d.Window.Start < "2024-05-18T02:00" || d.Window.Start > "2024-05-18T03:00" { // 12 h before the peak
+		t.Errorf("the window starts at %s", d.Window.Start)
+	}
+	// Standard input cannot be read twice; the window that the error names gives the same.
+	_, err := Observe(t.Context(), []string{Stdin}, Options{Stdin: bytes.NewReader(whole)}, time.UTC)
+	if err == nil || !strings.Contains(err.Error(), "cannot be read twice") {
+		t.Fatalf("%v", err)
+	}
+	given := observe(t, bytes.NewReader(whole), Options{Traffic: traffic.Options{From: day.Start.UnixMicro(), To: day.Start.Add(2 * time.Hour).UnixMicro()}})
+	if diff := cmp.Diff(want.Flows, given.Flows); diff != "" {
+		t.Error(diff)
+	}
+	// A few lines with wrong times do not make it a long log.
+	stray := []byte(`::1 - - [01/Jan/2001:00:00:00 +0000] "GET /healthz HTTP/1.1" 200 1` + "\n")
+	d = observe(t, bytes.NewReader(append(stray, match...)), Options{})
+	if d.LeftOut.Outside != 1 || d.Window.Start != want.Window.Start {
+		t.Errorf("%d outside, window %+v", d.LeftOut.Outside, d.Window)
+	}
+}

@@ -1,0 +1,198 @@
+package logfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/hint"
+	"assay/harness/project/model/accesslog"
+)
+
+const line = `192.0.2.7 - - [18/May/2024:19:42:07 +0000] "GET /a HTTP/1.1" 200 1` + "\n"
+
+func compressed(t *testing.T, data string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func binary(n int) []byte {
+	random := rand.NewChaCha8([32]byte{1})
+	data := make([]byte, n)
+	_, _ = random.Read(data) // never fails
+	return data
+}
+
+// What is no log, or not all of one, is an error of one line with a next step, and says what
+// was tried.
+func TestRefused(t *testing.T) {
+	folder := t.TempDir()
+	whole := compressed(t, strings.Repeat(line, 200_000))
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		format accesslog.Format
+		want   string
+		next   string
+	}{
+		{"nothing", nil, "", "the log has no request", "name a log"},
+		{"empty lines", []byte("\n\r\n\n"), "", "the log has no request", "name a log"},
+		{"binary", binary(5 << 20), "", "lines, 0 as combined, 0 as json, 0 as alb are understood", "name the format"},
+		{"one byte without end", bytes.Repeat([]byte{0}, 5<<20), "", "1 of 1 lines are not understood as combined; too long in 1 lines, first in line 1", "name the format"},
+		{"text", []byte(strings.Repeat("It was a dark night.\n", 50) + line), "", "of its first 51 lines, 1 as combined, 0 as json, 0 as alb are understood", "name the format"},
+		{"another format than given", []byte(strings.Repeat(line, 9)), accesslog.JSON, "9 of 9 lines are not understood as json; not an object of JSON in 9 lines, first in line 1", "name the format"},
+		{"a log only at first", []byte(strings.Repeat(line, 2000) + strings.Repeat("x\n", 2001)), "", "2001 of 4001 lines are not understood as combined; no time in 2001 lines, first in line 2001", "name the format"},
+		{"cut off", whole[:len(whole)/2], "", "compressed data are cut off", "gzip -dc"},
+		{"cut off in its header", whole[:5], "", "compressed data are cut off", "gzip -dc"},
+		{"damaged", append(append(bytes.Clone(whole[:100]), binary(50)...), whole[150:]...), "", "read damaged.log", ""},
+		{"requests without a path only", []byte(strings.Replace(line, "GET /a", "CONNECT a:443", 1)), "", "the log has no request", "name a log"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := filepath.Join(folder, c.name+".log")
+			if err := os.WriteFile(name, c.data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Observe(t.Context(), []string{name}, Options{Format: c.format}, time.UTC)
+			if err == nil {
+				t.Fatal("it was read")
+			}
+			text := strings.ReplaceAll(err.Error(), folder+"/", "")
+			if !strings.Contains(text, c.want) || strings.Contains(text, "\n") || strings.Contains(text, "192.0.2.7") {
+				t.Errorf("error %q, want %q", text, c.want)
+			}
+			if next := hint.Of(err); !strings.Contains(next, c.next) {
+				t.Errorf("hint %q, want %q", next, c.next)
+			}
+		})
+	}
+	for name, want := range map[string]string{folder: "read " + folder + ": it is a folder", filepath.Join(folder, "absent"): "absent: no such file or directory"} {
+		if _, err := Observe(t.Context(), []string{name}, Options{}, time.UTC); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Lines that are not understood are counted by reason, and harm no other.
+func TestSkipped(t *testing.T) {
+	long := strings.Repeat("y", 3<<20)
+	log := strings.Join([]string{
+		line, "\n", "\xff\xfe\x00garbage\n", line, strings.Replace(line, "18/May", "41/May", 1), long, "\n", line,
+		strings.Replace(line, "/a", "/"+long, 1), strings.Replace(line, "/a", "/\xff\xfe", 1), `{"time":1}` + "\n",
+		strings.Replace(line, "GET /a HTTP/1.1", `\x16\x03`, 1), strings.Replace(line, " 200 ", " 2x0 ", 1),
+		strings.Replace(line, "/a", "/"+strings.Repeat("z", 200<<10), 1), strings.TrimSuffix(line, "\n"),
+	}, "")
+	for name, data := range map[string][]byte{"plain": []byte(log), "compressed": compressed(t, log)} {
+		inputs, tally, err := Read(t.Context(), []string{Stdin}, Options{Stdin: bytes.NewReader(data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := inputs[0]
+		got := map[string]Skipped{}
+		for problem, s := range in.Skipped {
+			if s.Lines > 0 {
+				got[accesslog.Problem(problem).String()] = s
+			}
+		}
+		want := map[string]Skipped{"no time": {3, 2}, "too long": {2, 5}, "no path": {1, 10}, "no status": {1, 11}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if in.Requests != 6 || in.Lines != 13 || tally.Requests != 6 {
+			t.Errorf("%s: %d requests in %d lines", name, in.Requests, in.Lines)
+		}
+	}
+}
+
+// endless is a log in which every line has another path, name and time.
+type endless struct {
+	random *rand.Rand
+	left   int
+	rest   []byte
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	for len(e.rest) == 0 {
+		if e.left == 0 {
+			return 0, io.EOF
+		}
+		e.left--
+		at := time.Unix(946_684_800+e.random.Int64N(1e9), 0).UTC().Format("02/Jan/2006:15:04:05 -0700")
+		path := ""
+		for range 1 + e.random.IntN(10) {
+			path += "/"
+			for range 1 + e.random.IntN(8) {
+				path += string(rune('a' + e.random.IntN(26)))
+			}
+		}
+		e.rest = fmt.Appendf(e.rest, "::1 - - [%s] \"%s %s?%[3]s=1 HTTP/1.1\" 200 1\n", at, []string{"GET", "POST", "PUT"}[e.random.IntN(3)], path)
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// A hostile log needs a bounded amount of memory.
+func TestMemory(t *testing.T) {
+	const n, most = 300_000, 300 << 20
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	inputs, tally, err := Read(t.Context(), []string{Stdin}, Options{Stdin: &endless{random: rand.New(rand.NewPCG(1, 1)), left: n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > most {
+		t.Errorf("the tally has %d MB, want at most %d", grown>>20, most>>20)
+	}
+	if inputs[0].Requests != n || tally.Apart == 0 {
+		t.Errorf("%d requests, %d apart", inputs[0].Requests, tally.Apart)
+	}
+	runtime.KeepAlive(tally)
+	_, err = Observe(t.Context(), []string{Stdin}, Options{Stdin: &endless{random: rand.New(rand.NewPCG(1, 1)), left: n}}, time.UTC)
+	if err == nil || !strings.Contains(err.Error(), "requests in more than 200000 minutes") || !strings.Contains(hint.Of(err), "--window 20") {
+		t.Errorf("%v: %s", err, hint.Of(err))
+	}
+}
+
+// An interrupt ends the reading of a log that never ends, and of one that never begins.
+func TestInterrupted(t *testing.T) {
+	silent, _ := io.Pipe()
+	for name, log := range map[string]io.Reader{
+		"endless": io.MultiReader(strings.NewReader(line), &endless{random: rand.New(rand.NewPCG(1, 1)), left: 1 << 60}),
+		"silent":  silent,
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := Read(ctx, []string{Stdin}, Options{Stdin: log})
+			done <- err
+		}()
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_ = silent.Close() // ends the goroutine that reads it
+}

@@ -1,0 +1,98 @@
+package accesslog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Format is a format of access logs.
+type Format string
+
+// The formats.
+const (
+	Combined Format = "combined"
+	JSON     Format = "json"
+	ALB      Format = "alb"
+)
+
+// Formats are all of them, in the order in which Detect prefers them.
+var Formats = []Format{Combined, JSON, ALB}
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	var names []string
+	for _, f := range Formats {
+		if name == string(f) {
+			return f, nil
+		}
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("format %q is not one of %s", name, strings.Join(names, ", "))
+}
+
+// Options are what a format leaves open. The zero value is valid.
+type Options struct {
+	Zone   *time.Location    // of times without one; nil: UTC
+	Unit   Unit              // of the time that a request took; 0: by what the log looks like
+	Fields map[string]string // names of fields of JSON lines by their role (ParseField)
+
+	auto Unit // of durations in JSON whose unit is not known; Sample settles it
+}
+
+func (o Options) zone() *time.Location {
+	if o.Zone == nil {
+		return time.UTC
+	}
+	return o.Zone
+}
+
+// New returns a parser of a format.
+func New(f Format, o Options) Parser {
+	switch f {
+	case JSON:
+		return newJSON(o)
+	case ALB:
+		return &alb{}
+	}
+	return &combined{unit: o.Unit}
+}
+
+// Sampled is what a sample of a log shows.
+type Sampled struct {
+	Format  Format
+	Options Options // complete: also the unit of durations
+	// Understood is how many of the sample's lines each tried format understands.
+	Understood map[Format]int
+	Of         int    // lines in the sample
+	Durations  string // where the requests' times come from; empty: not said
+}
+
+// Sample tries formats on lines of a log, and takes the one that understands most.
+func Sample(lines [][]byte, try []Format, o Options) Sampled {
+	s := Sampled{Understood: map[Format]int{}, Of: len(lines), Options: o}
+	for _, f := range try {
+		p, n := New(f, o), 0
+		var durations []sampled
+		if j, ok := p.(*jsonLines); ok {
+			j.sampled = &durations
+		}
+		for _, line := range lines {
+			var e Entry
+			if problem := p.Parse(line, &e); problem == None || problem == NoPath {
+				n++
+			}
+		}
+		s.Understood[f] = n
+		if s.Format != "" && n <= s.Understood[s.Format] {
+			continue
+		}
+		s.Format, s.Options.auto = f, 0
+		if j, ok := p.(*jsonLines); ok {
+			j.auto = settle(durations)
+			s.Options.auto = j.auto
+		}
+		s.Durations = p.durations()
+	}
+	return s
+}

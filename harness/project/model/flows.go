@@ -1,0 +1,188 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay/harness/project/model/accesslog"
+	"assay/harness/project/model/route"
+	"assay/harness/project/model/traffic"
+)
+
+// How endpoints are divided into flows.
+const (
+	// mostFlows is the number of flows but for what is left, of which leastWrites are for
+	// methods that write, if there are such: they decide over money and orders, and are few.
+	mostFlows, leastWrites = 6, 2
+	// A flow has at least this share of the requests, one that writes a smaller one.
+	leastShare, leastWriteShare = 0.01, 0.001
+	// divided is the share of the requests from which on a group of endpoints is divided by
+	// the next segment of their paths.
+	divided = 0.3
+	// scripted is the number of endpoints that a script has at most.
+	scripted = 50
+)
+
+// group is endpoints of one method whose paths begin alike.
+type group struct {
+	method    accesslog.Method
+	prefix    []string
+	endpoints []*traffic.Endpoint
+	requests  uint64
+	whole     bool // it is not divided further
+}
+
+// groupBy divides endpoints by what begins their paths.
+func groupBy(endpoints []*traffic.Endpoint, of func(*traffic.Endpoint) (prefix []string, whole bool)) (groups []*group) {
+	known := map[string]*group{}
+	for _, e := range endpoints {
+		prefix, whole := of(e)
+		key := e.Method.String() + "/" + strings.Join(prefix, "/")
+		g := known[key]
+		if g == nil {
+			g = &group{method: e.Method, prefix: prefix}
+			known[key] = g
+			groups = append(groups, g)
+		}
+		g.whole = g.whole || whole
+		g.endpoints = append(g.endpoints, e)
+		g.requests += e.Requests
+	}
+	return groups
+}
+
+// divide divides a group by the next segment, where that is a literal; what has a placeholder
+// there, or ends before, stays together.
+func (g *group) divide() []*group {
+	depth := len(g.prefix)
+	return groupBy(g.endpoints, func(e *traffic.Endpoint) ([]string, bool) {
+		if len(e.Segments) <= depth || e.Segments[depth].Kind != route.Literal || e.Segments[depth].Literal == "" {
+			return g.prefix, true
+		}
+		return append(slices.Clone(g.prefix), e.Segments[depth].Literal), false
+	})
+}
+
+// extend adds a segment to the prefix, if all endpoints have the same there.
+func (g *group) extend() bool {
+	depth := len(g.prefix)
+	for _, e := range g.endpoints {
+		if len(e.Segments) <= depth || e.Segments[depth] != g.endpoints[0].Segments[depth] || e.Segments[depth].Literal == "" {
+			return false
+		}
+	}
+	g.prefix = append(slices.Clone(g.prefix), g.endpoints[0].Segments[depth].Literal)
+	return true
+}
+
+// flowGroups divides endpoints into flows, and what is left of safe methods and of those
+// that write.
+func flowGroups(endpoints []*traffic.Endpoint) (flows []*group, reads, writes *group) {
+	total := uint64(0)
+	for _, e := range endpoints {
+		total += e.Requests
+	}
+	groups := groupBy(endpoints, func(e *traffic.Endpoint) ([]string, bool) { return nil, false })
+	for {
+		largest := -1
+		for i, g := range groups {
+			if !g.whole && (largest < 0 || g.requests > groups[largest].requests) {
+				largest = i
+			}
+		}
+		// All groups are divided by the first segment at least.
+		if largest < 0 || float64(groups[largest].requests) < divided*float64(total) && len(groups[largest].prefix) > 0 {
+			shallow := slices.IndexFunc(groups, func(g *group) bool { return !g.whole && len(g.prefix) == 0 })
+			if shallow < 0 {
+				break
+			}
+			largest = shallow
+		}
+		parts := groups[largest].divide()
+		groups = append(slices.Delete(groups, largest, largest+1), parts...)
+	}
+	for _, g := range groups {
+		for g.extend() {
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(strings.Join(a.prefix, "/"), strings.Join(b.prefix, "/")), cmp.Compare(a.method, b.method))
+	})
+	chosen := map[*group]bool{}
+	choose := func(most int, can func(g *group) bool) {
+		for _, g := range groups {
+			if len(chosen) < most && !chosen[g] && can(g) {
+				chosen[g] = true
+			}
+		}
+	}
+	choose(leastWrites, func(g *group) bool {
+		return !g.method.Safe() && float64(g.requests) >= leastWriteShare*float64(total)
+	})
+	choose(mostFlows, func(g *group) bool {
+		return float64(g.requests) >= leastShare*float64(total) || !g.method.Safe() && float64(g.requests) >= leastWriteShare*float64(total)
+	})
+	for _, g := range groups {
+		rest := &reads
+		if !g.method.Safe() {
+			rest = &writes
+		}
+		switch {
+		case chosen[g]:
+			flows = append(flows, g)
+		case *rest == nil:
+			*rest = &group{endpoints: slices.Clone(g.endpoints), requests: g.requests}
+		default:
+			(*rest).endpoints = append((*rest).endpoints, g.endpoints...)
+			(*rest).requests += g.requests
+		}
+	}
+	for _, rest := range []*group{reads, writes} {
+		if rest != nil {
+			slices.SortStableFunc(rest.endpoints, func(a, b *traffic.Endpoint) int { return cmp.Compare(b.Requests, a.Requests) })
+		}
+	}
+	return flows, reads, writes
+}
+
+// path is the prefix of the group's paths.
+func (g *group) path() string { return "/" + strings.Join(g.prefix, "/") }
+
+// longestName is the longest name of a flow or endpoint: k6 and thresholds.json take 64.
+const longestName = 48
+
+// names gives names that are different from each other.
+type names map[string]bool
+
+// of makes a name of words, from their letters and digits.
+func (n names) of(separator string, words ...string) string {
+	var parts []string
+	for _, w := range words {
+		part := strings.Map(func(c rune) rune {
+			switch {
+			case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+				return c
+			case c >= 'A' && c <= 'Z':
+				return c - 'A' + 'a'
+			case c == '{' || c == '}':
+				return -1
+			}
+			return rune(separator[0])
+		}, w)
+		if part = strings.Trim(part, separator); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	name := strings.Join(parts, separator)
+	if len(name) > longestName {
+		name = strings.TrimRight(name[:longestName], separator)
+	}
+	unique := name
+	for i := 2; n[unique]; i++ {
+		unique = name + separator + strconv.Itoa(i)
+	}
+	n[unique] = true
+	return unique
+}

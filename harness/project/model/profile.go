@@ -1,0 +1,117 @@
+package model
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"text/template"
+)
+
+// How SLOs are proposed. They are a starting point: what the log shows, with room.
+const (
+	room         = 1.5  // times the measured percentile
+	leastLatency = 10.0 // ms
+	defaultP95   = 500  // ms, where the log has no request times
+	leastErrors  = 0.01
+)
+
+//go:embed thresholds.json.tmpl
+var thresholdsText string
+
+var thresholdsTemplate = template.Must(template.New("thresholds").Funcs(template.FuncMap{"json": inJSON}).Parse(thresholdsText))
+
+// thresholds is what a file of a profile with flows shows. It is a template and no encoded
+// document because people edit it: a stage is a line.
+type thresholds struct {
+	Schema, Name, Description string
+	Flows                     []thresholdsFlow
+	Failed                    string // SLO of http_req_failed
+}
+
+type thresholdsFlow struct {
+	Name, Script string
+	Stages       []thresholdsStage
+	SLO          []string
+}
+
+type thresholdsStage struct {
+	Rate      float64
+	Ramp, For int64 // s
+	Judge     bool
+}
+
+// Thresholds is the profile as a file; schema is the path of its schema.
+func Thresholds(d Document, schema string) ([]byte, error) {
+	t := thresholds{Schema: schema, Name: d.Profile, Description: describe(d)}
+	errors := 0.0
+	for _, f := range d.Flows {
+		flow := thresholdsFlow{Name: f.Name, Script: f.Script, SLO: latencySLO(f.Latency)}
+		for i, s := range d.Stages {
+			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, s.Judge})
+		}
+		t.Flows = append(t.Flows, flow)
+		errors += f.Errors * f.Share
+	}
+	t.Failed = fmt.Sprintf("rate<%g", max(leastErrors, roundUp(2*errors)))
+	var b bytes.Buffer
+	err := thresholdsTemplate.Execute(&b, t)
+	return b.Bytes(), err
+}
+
+// inJSON is a value in JSON; p(95)<250 stays readable.
+func inJSON(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSpace(b.String()), err
+}
+
+// latencySLO is what a flow's transactions are allowed.
+func latencySLO(l *Latency) []string {
+	if l == nil {
+		return []string{fmt.Sprintf("p(95)<%d", defaultP95)}
+	}
+	p95 := roundUp(max(leastLatency, room*l.P95))
+	return []string{fmt.Sprintf("p(95)<%g", p95), fmt.Sprintf("p(99)<%g", max(p95, roundUp(room*l.P99)))}
+}
+
+// roundUp rounds up to the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
+func roundUp(v float64) float64 {
+	if v <= 0 {
+		return 0
+	}
+	exponent := math.Floor(math.Log10(v))
+	unit, inverse := math.Pow(10, exponent), math.Pow(10, -exponent)
+	for _, step := range []float64{10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100} {
+		up := step * unit / 10
+		if exponent < 0 { // dividing gives the shortest decimal
+			up = step / (10 * inverse)
+		}
+		if v <= up*(1+1e-9) {
+			return up
+		}
+	}
+	return 10 * unit
+}
+
+// describe says where the profile comes from.
+func describe(d Document) string {
+	text := fmt.Sprintf("Proposed by assay model from %d requests of %s to %s: the peak minute had %g/s", d.Requests, d.Window.Start, d.Window.End, d.Rates.PeakMinute.Rate)
+	if d.Scale != 1 {
+		text += fmt.Sprintf(", here times %g", d.Scale)
+	}
+	var edit []string
+	for _, f := range d.Flows {
+		if f.Writes {
+			edit = append(edit, f.Script)
+		}
+	}
+	if len(edit) > 0 {
+		text += ". Edit first, as nothing is sent before: " + strings.Join(edit, ", ")
+	}
+	return text + ". One transaction is one request"
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+// Libraries are the files below scenarios/ that the scripts import.
+var Libraries = []string{"scenarios/lib/identity.js", "scenarios/lib/keys.js", "scenarios/lib/random.js", "scenarios/lib/target.js"}
+
+//go:embed script.js.tmpl
+var scriptText string
+
+var scriptTemplate = template.Must(template.New("script").Parse(scriptText))
+
+// scriptData is what a script shows of its flow.
+type scriptData struct {
+	Flow      Flow
+	Percent   string
+	Writes    string // methods of the endpoints, if they write
+	Keys      bool
+	Hex, UUID bool // functions that the paths need
+	Endpoints []scriptEndpoint
+	LeftOut   int
+}
+
+type scriptEndpoint struct {
+	Name        string // letters, digits and _
+	Method      string // in quotes
+	Template    string
+	Weight      string
+	Draw        string // draws a key; empty: it has none
+	Path        string // an expression of key
+	Query       string // names in the query
+	KeysInQuery bool   // the path has no placeholder
+}
+
+// Scripts are the scripts of the flows by their paths.
+func Scripts(d Document) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, f := range d.Flows {
+		var b bytes.Buffer
+		if err := scriptTemplate.Execute(&b, script(f)); err != nil {
+			return nil, fmt.Errorf("write %s: %w", f.Script, err)
+		}
+		all[f.Script] = b.Bytes()
+	}
+	return all, nil
+}
+
+func script(f Flow) scriptData {
+	s := scriptData{Flow: f, Percent: percent(f.Share)}
+	methods, seen := []string{}, map[string]bool{}
+	for i, e := range f.Endpoints {
+		if i >= scripted {
+			s.LeftOut++
+			continue
+		}
+		if !seen[e.Method] {
+			seen[e.Method] = true
+			methods = append(methods, e.Method)
+		}
+		one := scriptEndpoint{Name: e.Name, Method: quote(e.Method), Template: e.Template, Weight: percent(e.Share), KeysInQuery: true}
+		var path strings.Builder
+		for _, segment := range e.Segments {
+			path.WriteString("/")
+			if segment.Kind == "" {
+				path.WriteString(segment.Literal)
+				continue
+			}
+			one.KeysInQuery = false
+			switch segment.Kind {
+			case "uuid":
+				s.UUID = true
+				path.WriteString("${uuid(key)}")
+			case "hex":
+				s.Hex = true
+				path.WriteString("${hex(key)}")
+			case "number":
+				path.WriteString("${key}")
+			default:
+				path.WriteString("key-${key}")
+			}
+			path.WriteString(segment.Suffix)
+		}
+		one.Path = quote(path.String())
+		if strings.Contains(path.String(), "${") {
+			one.Path = "`" + path.String() + "`" // segments have no characters that it would need to escape
+		}
+		switch {
+		case e.Keys != nil:
+			one.Draw = fmt.Sprintf("zipf(%g, %d)", e.Keys.Exponent, e.Keys.Total)
+		case !one.KeysInQuery:
+			one.Draw = "zipf(0, 1)"
+		}
+		s.Keys = s.Keys || one.Draw != ""
+		var names []string
+		for _, n := range e.Query {
+			names = append(names, fmt.Sprintf("%s (%s %%)", n.Name, percent(n.Share)))
+		}
+		one.Query = strings.Join(names, ", ")
+		s.Endpoints = append(s.Endpoints, one)
+	}
+	if f.Writes {
+		s.Writes = strings.Join(methods, ", ")
+	}
+	return s
+}
+
+// percent is a share in percent, with three digits.
+func percent(share float64) string { return fmt.Sprintf("%.3g", 100*share) }
+
+// quote is a text as a literal of JavaScript, in the style of the other scripts.
+func quote(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return "''" // text is always valid
+	}
+	return "'" + strings.ReplaceAll(string(quoted[1:len(quoted)-1]), "'", `\'`) + "'"
+}
