@@ -10,6 +10,7 @@ import (
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/lib/executor"
 
+	"assay/harness/load/mark"
 	"assay/harness/plan"
 )
 
@@ -29,10 +30,10 @@ type Parameters struct {
 }
 
 // Register makes the executor known to k6. start waits for the fleet's common
-// start; nil starts at the next whole second.
-func Register(start Starter) {
+// start; nil starts at the next whole second. marks are of the requests; nil: none.
+func Register(start Starter, marks *mark.Marks) {
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
-		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), start: start}
+		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), start: start, marks: marks}
 		err := json.Unmarshal(raw, c)
 		return c, err
 	})
@@ -44,6 +45,7 @@ type executorConfig struct {
 	Parameters Parameters `json:"assay"`
 
 	start Starter // of this process
+	marks *mark.Marks
 }
 
 var _ lib.ExecutorConfig = &executorConfig{}

@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/metrics"
 	"go.k6.io/k6/output"
 
+	"assay/harness/load/mark"
 	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -32,7 +33,8 @@ type Session struct {
 	DisplacedAfter time.Duration `json:"displaced_after_ns"`
 	Timeout        time.Duration `json:"timeout_ns"`
 	VUs            int           `json:"vus"`
-	Rate           float64       `json:"rate"` // this worker's share of the target, transactions per second
+	Rate           float64       `json:"rate"`            // this worker's share of the target, transactions per second
+	Marks          *mark.Options `json:"marks,omitempty"` // of its requests; nil: none
 }
 
 const (
@@ -74,6 +76,9 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	var s Session
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
+	}
+	if s.Marks != nil {
+		w.marks.Set(*s.Marks)
 	}
 	w.agg = newAggregate(s)
 	w.agg.offset = w.wire.Offset
