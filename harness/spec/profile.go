@@ -30,6 +30,7 @@ type Profile struct {
 	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
 	Needs       []string         `json:"needs,omitempty"`      // what the script gets: "db", the database's DSN; "db_nodes", those of its nodes
 	Env         Env              `json:"env,omitempty"`        // further variables of the script
+	Marking     Marking          `json:"marking,omitzero"`     // of the requests, as test traffic
 	Rules       Rules            `json:"rules"`
 }
 
@@ -49,7 +50,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules"}) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "marking", "rules"}) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
@@ -69,6 +70,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Invariants = r.invariants(n.get("invariants"))
 	p.Needs = r.needs(n.get("needs"))
 	p.Env = r.env(n.get("env"))
+	p.Marking = r.marking(n.get("marking"))
 	p.Rules = r.rules(n.get("rules"))
 	return p
 }

@@ -6,6 +6,7 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
+	"assay/harness/load/mark"
 	"assay/harness/observe/metric"
 	"assay/harness/plan"
 	"assay/harness/spec"
@@ -37,6 +38,15 @@ func scenarioName(profile string) string {
 	return string(name)
 }
 
+// marks say how the requests are marked; nil: they are not.
+func (s Spec) marks() *mark.Options {
+	m := s.Profile.Marking
+	if m.Header == "" {
+		return nil
+	}
+	return &mark.Options{Run: s.Run, Seed: s.Plan.Seed, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
+}
+
 // Assignment is the share of worker i, without its credential.
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	w := s.Plan.Workers[i]
@@ -53,7 +63,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	}
 	session, err := json.Marshal(k6.Session{
 		Run: s.Run, Scenario: name, Seed: s.Plan.Seed, SLOs: s.Profile.SLOs, DisplacedAfter: s.Plan.DisplacedAfter, Timeout: s.Plan.Timeout,
-		VUs: w.VUs, Rate: s.Plan.Target * w.Share,
+		VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks(),
 	})
 	if err != nil {
 		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)

@@ -43,6 +43,8 @@ type aggregate struct {
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnSLOs   []int                 // SLOs of transaction_duration
 	txnTotals []*int64              // totals to which a transaction adds
+	examples  examples
+	scratch   []reason
 }
 
 // txnSeries are the series of transactions.
@@ -56,12 +58,15 @@ type bucket struct {
 	values  []float64
 	hists   []*metric.Hist
 	touched []bool
+	// examples are exemplars by series, few.
+	examples map[int]*kept
 }
 
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
 		run: s.Run, seed: s.Seed, displacedAfter: s.DisplacedAfter, timeout: s.Timeout,
 		index: newSeriesIndex(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
+		examples: examples{map[reason]*given{}},
 	}
 	counter := func(name string, labels ...string) int {
 		return a.index.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
@@ -144,7 +149,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		a.bucket(a.secondOf(t.Due+t.Latency)).count(a.txn.ended, 1)
 	}
 	if class := transactionClass(outcome, v); class != "" {
-		b.count(a.index.errorClass(metric.AtClient, class), 1)
+		i := a.index.errorClass(metric.AtClient, class)
+		b.count(i, 1)
+		v.err(i)
 	}
 	b.observe(a.txn.lag, milliseconds(t.Lag))
 	b.observe(a.txn.queueing, milliseconds(t.Queueing))
@@ -170,12 +177,17 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	for _, i := range a.txnSLOs {
 		slo := a.index.slos[i]
-		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
+		measured := outcome != arrivals.Completed || slo.Violates(latency)
+		if measured {
+			v.violate(i)
+		}
+		a.judge(b, i, measured,
 			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
 	}
+	a.example(b, a.txn.duration, t, outcome, v)
 	if t.Interrupted { // k6 does not report a request that is open when the run ends
 		b.observe(a.txn.open, milliseconds(t.Due+t.Latency-v.last))
 	}
@@ -220,7 +232,9 @@ func (a *aggregate) request(c *httpext.Trail) {
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
 		if v.request(end, r, tags.redirect && !a.redirects) {
-			a.bucket(second).count(a.index.errorClass(metric.AtClient, metric.ErrorRedirects), 1)
+			i := a.index.errorClass(metric.AtClient, metric.ErrorRedirects)
+			a.bucket(second).count(i, 1)
+			v.err(i)
 		}
 	}
 	if r.failed {
@@ -228,6 +242,9 @@ func (a *aggregate) request(c *httpext.Trail) {
 			tags.class = a.index.requestClass(tags.tags)
 		}
 		a.bucket(second).count(tags.class, 1)
+		if tags.vu != nil {
+			tags.vu.err(tags.class)
+		}
 	}
 	for i := range all {
 		a.sample(&all[i], &r)
@@ -272,6 +289,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		case metric.ErrorsByClass, sql.ErrorsMetric:
 			if v != nil {
 				v.classified = true
+				class := to.class
+				if class < 0 { // the counter is by class itself
+					class = to.index
+				}
+				v.err(class)
 			}
 		}
 	}
@@ -294,7 +316,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	}
 	for _, i := range to.slos {
 		slo := a.index.slos[i]
-		a.judge(b, i, failed || slo.Violates(s.Value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
+		measured := failed || slo.Violates(s.Value)
+		if measured && v != nil && v.inTransaction {
+			v.violate(i)
+		}
+		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 

@@ -20,6 +20,9 @@ type vu struct {
 	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
 	requests      int           // that have ended
 	redirects     int           // in a row
+	violated      []int         // SLOs that it, or one of its requests, violates
+	erred         bool          // it has an error of a class
+	class         int           // series of the class of its first error
 }
 
 // requestResult is the outcome of a request.
@@ -40,10 +43,10 @@ func (a *aggregate) vu(name string) *vu {
 }
 
 func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
-	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
+	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing, violated: v.violated[:0]}
 }
 
-func (v *vu) end() { *v = vu{} }
+func (v *vu) end() { *v = vu{violated: v.violated[:0]} }
 
 // failedByGenerator reports whether a request failed, and each that did had no response
 // while the generator stalled.
