@@ -27,6 +27,8 @@ type Verdict struct {
 	Errors      []Error // nil: no transaction was scheduled
 	Pool        *Pool   // nil: the service reports none
 	Limitations []string
+
+	Transactions []Transaction // examples to be looked up, the slowest first; nil: none is known
 }
 
 // SLO is one condition on the system under test and its result.
@@ -164,6 +166,8 @@ func Judge(r record.Run) Verdict {
 
 		Recoveries: e.recovered,
 		Invariants: e.invariants(),
+
+		Transactions: e.whole.transactions(),
 	}
 	v.Outcome = Pass
 	for _, s := range v.SLOs {

@@ -20,9 +20,10 @@ type examples struct {
 
 // reason is why a transaction is worth looking up.
 type reason struct {
-	series int // of the durations of the scenario's transactions
-	kind   reasonKind
-	number int // the outcome, SLO, or series of the class
+	series  int // of the durations of the scenario's transactions
+	outcome arrivals.Outcome
+	kind    reasonKind
+	number  int // the SLO, or the series of the class
 }
 
 type reasonKind uint8
@@ -137,20 +138,23 @@ func (a *aggregate) example(b *bucket, series int, t *arrivals.Transaction, outc
 func (a *aggregate) reasons(series int, outcome arrivals.Outcome, v *vu, class int) []reason {
 	all := a.scratch[:0]
 	if outcome != arrivals.Completed {
-		all = append(all, reason{series, byOutcome, int(outcome)})
+		all = append(all, reason{series, outcome, byOutcome, 0})
 	}
 	for _, i := range v.violated {
-		all = append(all, reason{series, bySLO, i})
+		all = append(all, reason{series, outcome, bySLO, i})
 	}
 	if class >= 0 {
-		all = append(all, reason{series, byClass, class})
+		all = append(all, reason{series, outcome, byClass, class})
 	}
 	a.scratch = all
 	return all
 }
 
 func (a *aggregate) describe(outcome arrivals.Outcome, sampled bool, v *vu, class int) []metric.Label {
-	labels := []metric.Label{{Key: metric.ExemplarOutcome, Value: metric.Outcomes[outcome]}}
+	var labels []metric.Label
+	if outcome != arrivals.Completed {
+		labels = append(labels, metric.Label{Key: metric.ExemplarOutcome, Value: metric.Outcomes[outcome]})
+	}
 	if class >= 0 {
 		labels = append(labels, metric.Label{Key: metric.ExemplarError, Value: a.index.series[class].Label("class")})
 	}

@@ -19,6 +19,8 @@ const (
 	summaryWaits     = 5
 	summaryErrors    = 6
 	maxRows          = 50
+
+	reportTransactions = 10
 )
 
 // sourceFile has everything that the pages truncate.
@@ -30,7 +32,7 @@ func Summary(c certificate.Certificate) page.Page {
 		page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
 		sloTable(c, summarySLOs), outcomes(c),
-	}, errorTable(c, summaryErrors), []page.Block{
+	}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
 		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, Faults(c), []page.Block{
 		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
@@ -43,7 +45,7 @@ func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
-	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
+	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),
@@ -56,7 +58,7 @@ func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
-	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
+	}, errorTable(c, maxRows), transactions(c, maxRows), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),
