@@ -87,7 +87,7 @@ func (s *Scenario) Begin(vu string, number int64) *Transaction {
 
 func (s *Scenario) begin(v *vu, number int64) *Transaction {
 	id := s.ids.of(number)
-	t := &Transaction{vu: v, id: id, sampled: s.ids.isSampled(id)}
+	t := &Transaction{vu: v, fixed: s.marks.fixed, id: id, sampled: s.ids.isSampled(id)}
 	v.current.Store(t)
 	return t
 }
@@ -95,6 +95,7 @@ func (s *Scenario) begin(v *vu, number int64) *Transaction {
 // Transaction is a transaction whose requests are marked. A nil one has none.
 type Transaction struct {
 	vu       *vu
+	fixed    []field
 	id       TraceID
 	sampled  bool
 	requests atomic.Uint32 // that got our traceparent
@@ -126,9 +127,9 @@ func (t *Transaction) Trace() (Trace, bool) {
 	return Trace{t.id, t.sampled}, t.requests.Load() > 0
 }
 
-// mark adds the headers of a request. Those that the script has set stay as they are.
-func (t *Transaction) mark(h http.Header, fixed []field) {
-	for _, f := range fixed {
+// Mark adds the headers of a request of the transaction. Those that the script has set stay as they are.
+func (t *Transaction) Mark(h http.Header) {
+	for _, f := range t.fixed {
 		if h[f.name] == nil {
 			h[f.name] = f.values
 		}

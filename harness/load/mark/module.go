@@ -62,6 +62,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if of == nil {
 		of = t.marks.outside
 	}
-	of.mark(r.Header, t.marks.fixed)
+	of.Mark(r.Header)
 	return t.next.RoundTrip(r)
 }
