@@ -44,7 +44,7 @@ type given struct {
 const firstGiven = 8
 
 // due reports whether an example of a reason is due: the first ones after a second each,
-// then four after twice as long, and so on. There are about 25 in a minute and 45 in an
+// then four after twice as long, and so on. There are about 20 in a minute and 45 in an
 // hour, spread over the time in which the reason occurs.
 func (e *examples) due(r reason, now time.Duration) bool {
 	g := e.given[r]

@@ -46,12 +46,11 @@ func rejection(sampled float64) uint64 {
 	return uint64(math.Round((1 - sampled) * (1 << randomBits)))
 }
 
-// of is the id of a transaction.
-func (i ids) of(number int64) (id TraceID) {
-	var plain [16]byte
-	binary.BigEndian.PutUint64(plain[8:], uint64(number))
-	i.block.Encrypt(id[:], plain[:])
-	return id
+// set sets the id of a transaction.
+func (i ids) set(id *TraceID, number int64) {
+	*id = TraceID{}
+	binary.BigEndian.PutUint64(id[8:], uint64(number))
+	i.block.Encrypt(id[:], id[:])
 }
 
 // isSampled decides by the id alone, so that all requests of a transaction have the same

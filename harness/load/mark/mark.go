@@ -86,8 +86,9 @@ func (s *Scenario) Begin(vu string, number int64) *Transaction {
 }
 
 func (s *Scenario) begin(v *vu, number int64) *Transaction {
-	id := s.ids.of(number)
-	t := &Transaction{vu: v, fixed: s.marks.fixed, id: id, sampled: s.ids.isSampled(id)}
+	t := &Transaction{vu: v, fixed: s.marks.fixed}
+	s.ids.set(&t.id, number)
+	t.sampled = s.ids.isSampled(t.id)
 	v.current.Store(t)
 	return t
 }

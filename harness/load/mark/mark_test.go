@@ -180,3 +180,9 @@ func mustURL(text string) *url.URL {
 	}
 	return u
 }
+
+// of is the id of a transaction.
+func (i ids) of(number int64) (id TraceID) {
+	i.set(&id, number)
+	return id
+}
