@@ -82,11 +82,13 @@ func TestExamples(t *testing.T) {
 		slowest: {Value: 150, Nanos: tr.t0.Add(100 * ms).UnixNano()},
 		failed: {Value: 20, Nanos: tr.t0.Add(1100 * ms).UnixNano(), Labels: append(
 			[]metric.Label{{Key: "outcome", Value: "failed"}, {Key: "error_class", Value: "HTTP 200"}},
-			metric.ViolatesLabels([]string{paySLOs()[1].ID(), paySLOs()[2].ID(), paySLOs()[0].ID()})...)},
+			metric.ViolatesLabels([]string{paySLOs()[1].ID(), paySLOs()[2].ID(), paySLOs()[0].ID()})...,
+		)},
 		slow: {Value: 220, Nanos: tr.t0.Add(1200 * ms).UnixNano(), Labels: metric.ViolatesLabels([]string{paySLOs()[1].ID()})},
 		late: {Value: 11_000, Nanos: tr.t0.Add(2 * time.Second).UnixNano(), Labels: append(
 			[]metric.Label{{Key: "outcome", Value: "timed_out"}, {Key: "error_class", Value: metric.ErrorTransaction}},
-			metric.ViolatesLabels([]string{paySLOs()[1].ID(), paySLOs()[0].ID()})...)},
+			metric.ViolatesLabels([]string{paySLOs()[1].ID(), paySLOs()[0].ID()})...,
+		)},
 	} {
 		e, kept := got[id]
 		want.TraceID = id
