@@ -36,8 +36,8 @@ func TestDefaults(t *testing.T) {
 		if diff := cmp.Diff(want, p.Load); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if p.Timeout != 10*time.Second {
-			t.Errorf("%s: timeout %v", name, p.Timeout)
+		if p.Timeout != 10*time.Second || p.Marking != (spec.Marking{Header: "X-Assay-Run", Sampled: 0.01, Baggage: true}) {
+			t.Errorf("%s: timeout %v, marking %+v", name, p.Timeout, p.Marking)
 		}
 	}
 }
@@ -63,6 +63,9 @@ var stated = []statedDefault{
 	length("load.hold", "phases/properties/hold", spec.DefaultHold),
 	length("load.cooldown", "phases/properties/cooldown", spec.DefaultCooldown),
 	length("timeout", "profile/properties/timeout", spec.DefaultTimeout),
+	{"marking.header", "profile/properties/marking/oneOf/1/properties/header", spec.DefaultMarkingHeader},
+	{"marking.sampled", "profile/properties/marking/oneOf/1/properties/sampled", fmt.Sprint(spec.DefaultSampled)},
+	{"marking.baggage", "profile/properties/marking/oneOf/1/properties/baggage", "true"},
 }
 
 type statedDefault struct {
@@ -86,12 +89,17 @@ func TestSchemaStatesTheDefaults(t *testing.T) {
 	property := func(path string) map[string]any {
 		at := schema["$defs"].(map[string]any)
 		for step := range strings.SplitSeq(path, "/") {
-			at = at[step].(map[string]any)
+			switch in := at[step].(type) {
+			case map[string]any:
+				at = in
+			case []any: // of alternatives the second, the object
+				at = map[string]any{"1": in[1]}
+			}
 		}
 		return at
 	}
 	for _, d := range stated {
-		if got := property(d.schema)["default"]; got != d.text {
+		if got := fmt.Sprint(property(d.schema)["default"]); got != d.text {
 			t.Errorf("%s: default %v, wanted %v", d.schema, got, d.text)
 		}
 	}

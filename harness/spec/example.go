@@ -24,6 +24,7 @@ var example = map[string]string{
 	"run": `"do": ["ssh", "db-2", "systemctl", "kill", "-s", "KILL", "mysqld"]`, "undo": `"undo": ["ssh", "db-2", "systemctl", "start", "mysqld"], "for": "20s"`,
 	"invariants": `"invariants": {"no negative balance": "SELECT id FROM accounts WHERE balance < 0"}`,
 	"abort":      `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "env": `"env": {"WAREHOUSES": "4"}`, "rules": `"rules": {}`,
+	"marking": `"marking": {"header": "X-Load-Test", "sampled": 0.01}`, "header": `"header": "X-Load-Test"`, "sampled": `"sampled": 0.01`,
 	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
 	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "hold_max": `"hold_max": "120s"`, "cooldown": `"cooldown": "5s"`,
 	"spacing": `"spacing": "poisson"`, "stages": `"stages": [{"rate": 100, "for": "60s", "judge": true}]`,

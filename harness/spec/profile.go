@@ -33,6 +33,7 @@ type Profile struct {
 	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
 	Needs       []string         `json:"needs,omitempty"`      // what the script gets: "db", the database's DSN; "db_nodes", those of its nodes
 	Env         Env              `json:"env,omitempty"`        // further variables of the script
+	Marking     Marking          `json:"marking,omitzero"`     // of the requests, as test traffic
 	Rules       Rules            `json:"rules"`
 }
 
@@ -52,7 +53,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	optional := []string{"timeout", "think", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules", "flows"}
+	optional := []string{"timeout", "think", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "marking", "rules", "flows"}
 	flows := n.get("flows") != nil
 	if flows {
 		optional = slices.DeleteFunc(append(optional, "load", "slo"), func(key string) bool { return key == "flows" || key == "ledger" || key == "think" })
@@ -85,6 +86,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Invariants = r.invariants(n.get("invariants"))
 	p.Needs = r.needs(n.get("needs"))
 	p.Env = r.env(n.get("env"))
+	p.Marking = r.marking(n.get("marking"))
 	p.Rules = r.rules(n.get("rules"))
 	return p
 }

@@ -58,6 +58,8 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
 		Issued:      r.Facts.Issued.UTC().Truncate(time.Second),
 		Expires:     r.Facts.Issued.UTC().Truncate(time.Second).Add(Validity),
+
+		Transactions: buildTransactions(v.Transactions), Marking: buildMarking(r.Plan),
 	}
 	if r.Rejudged != nil {
 		c.Rejudged = &Rejudged{Thresholds: *r.Rejudged}

@@ -50,6 +50,11 @@ type Certificate struct {
 	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
 	Issued      time.Time          `json:"issued"`
 	Expires     time.Time          `json:"expires"`
+
+	// Transactions are examples to be looked up in the system under test, the slowest first;
+	// missing: no request was marked.
+	Transactions []Transaction `json:"transactions,omitempty"`
+	Marking      *Marking      `json:"marking,omitempty"` // of the requests; missing: they were not marked
 }
 
 // Rejudged names the thresholds that a run was judged by, if not its own.

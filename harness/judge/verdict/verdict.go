@@ -28,6 +28,8 @@ type Verdict struct {
 	Pool        *Pool   // nil: the service reports none
 	Flows       []Flow  // nil: the profile has one scenario
 	Limitations []string
+
+	Transactions []Transaction // examples to be looked up, the slowest first; nil: none is known
 }
 
 // Flow is the result of one of the profile's flows.
@@ -193,6 +195,8 @@ func Judge(r record.Run) Verdict {
 
 		Recoveries: e.allRecoveries(),
 		Invariants: e.invariants(),
+
+		Transactions: e.whole.transactions(),
 	}
 	if len(flows) > 0 {
 		v.sumFlows()

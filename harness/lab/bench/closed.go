@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"assay/harness/load/k6"
+	"assay/harness/load/mark"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 	"assay/harness/wire"
 )
 
@@ -39,6 +41,7 @@ type variant struct {
 	args   []string
 	env    []string
 	script string // empty: script.js
+	plain  bool   // requests are not marked
 }
 
 func (v variant) title() string { return cmp.Or(v.label, v.name) }
@@ -48,15 +51,21 @@ func (v variant) title() string { return cmp.Or(v.label, v.name) }
 func (b *bench) closedLoop(ctx context.Context) error {
 	fmt.Printf("closed-loop k6, %s VUs, one core, ratios to bare k6 of the same round:\n", closedVUs)
 	throughput, cpu := map[string][]float64{}, map[string][]float64{}
+	var marked []float64 // CPU per request of marked requests over others
 	for range b.rounds {
-		var bare speed
+		var bare, own speed
 		for _, v := range b.variants() {
 			s, err := b.measure(ctx, v)
 			if err != nil {
 				return fmt.Errorf("%s: %w", v.name, err)
 			}
-			if v.name == bareName {
+			switch {
+			case v.name == bareName:
 				bare = s
+			case v.title() == ours:
+				own = s
+			case v.plain:
+				marked = append(marked, own.cpu/s.cpu)
 			}
 			throughput[v.title()] = append(throughput[v.title()], s.rate/bare.rate)
 			cpu[v.title()] = append(cpu[v.title()], s.cpu/bare.cpu)
@@ -66,6 +75,7 @@ func (b *bench) closedLoop(ctx context.Context) error {
 		fmt.Printf("  %-18s throughput %s\n", v.title(), spread(throughput[v.title()]))
 		fmt.Printf("  %-18s CPU per request %s\n", "", spread(cpu[v.title()]))
 	}
+	fmt.Printf("  marked requests over those that are not, CPU per request %s\n", spread(marked))
 	return b.countSamples(ctx)
 }
 
@@ -81,6 +91,7 @@ func (b *bench) variants() []variant {
 	return []variant{
 		{name: bareName},
 		{name: ours},
+		{name: ours, label: "assay, not marked", plain: true},
 		// With the GOGC of the other variants.
 		{name: ours, env: []string{"GOGC=100"}, label: "assay, GOGC=100"},
 		{
@@ -168,7 +179,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 	}
 	env := append(os.Environ(), v.env...)
 	if v.name == ours {
-		if r.sink, err = b.startSink(); err != nil {
+		if r.sink, err = b.startSink(v); err != nil {
 			return nil, err
 		}
 		// The arguments of a fleet's workers.
@@ -205,8 +216,15 @@ type sink struct {
 	timeline *record.Timeline
 }
 
-func (b *bench) startSink() (*sink, error) {
-	data, err := json.Marshal(k6.Session{Run: "bench", Flows: []k6.Flow{{Scenario: "default", DisplacedAfter: 10 * time.Millisecond}}})
+// benchRun is as long as the id of a real run.
+const benchRun = "20261123T141434Z-payment-d60c"
+
+func (b *bench) startSink(v variant) (*sink, error) {
+	s := k6.Session{Run: benchRun, Flows: []k6.Flow{{Scenario: "default", DisplacedAfter: 10 * time.Millisecond}}}
+	if m := spec.DefaultMarking; !v.plain {
+		s.Marks = &mark.Options{Run: benchRun, Seed: 1, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
+	}
+	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}

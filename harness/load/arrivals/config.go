@@ -10,6 +10,7 @@ import (
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/lib/executor"
 
+	"assay/harness/load/mark"
 	"assay/harness/plan"
 )
 
@@ -30,11 +31,11 @@ type Parameters struct {
 }
 
 // Register makes the executor known to k6. start waits for the fleet's common
-// start; nil starts at the next whole second.
-func Register(start Starter) {
+// start; nil starts at the next whole second. marks are of the requests; nil: none.
+func Register(start Starter, marks *mark.Marks) {
 	shared := &process{starter: start}
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
-		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), process: shared}
+		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), process: shared, marks: marks}
 		err := json.Unmarshal(raw, c)
 		return c, err
 	})
@@ -46,6 +47,7 @@ type executorConfig struct {
 	Parameters Parameters `json:"assay"`
 
 	process *process
+	marks   *mark.Marks
 }
 
 var _ lib.ExecutorConfig = &executorConfig{}

@@ -10,6 +10,8 @@ import (
 	"go.k6.io/k6/errext"
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/metrics"
+
+	"assay/harness/load/mark"
 )
 
 // execution is one run of the schedule, shared by its VUs.
@@ -20,6 +22,7 @@ type execution struct {
 	tags     *metrics.TagSet
 	stalls   Stalls
 	leader   leader
+	marks    *mark.Scenario // nil: requests are not marked
 
 	ctx    context.Context // of the run: those of VUs are done a little later
 	cancel context.CancelFunc
@@ -32,6 +35,7 @@ type execution struct {
 	mu       sync.Mutex
 	schedule *Schedule
 	counter  *lib.SegmentedIndex
+	closed   *lib.SegmentedIndex // numbers of transactions of the closed model
 	err      error
 }
 
@@ -40,17 +44,29 @@ func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExe
 		executor: e, t0: t0, out: out, ctx: ctx, cancel: cancel, tags: e.tags(),
 		schedule: e.newSchedule(),
 		counter:  lib.NewSegmentedIndex(e.state.ExecutionTuple),
+		closed:   lib.NewSegmentedIndex(e.state.ExecutionTuple),
+		marks:    e.config.marks.Scenario(e.config.Name),
 		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
 	}
 	r.stalls.lastBeat = time.Since(t0)
 	return r
 }
 
-// nextSlot returns the next slot.
-func (r *execution) nextSlot() (due time.Duration, ok bool) {
+// nextSlot returns the next slot, and its number in the whole schedule.
+func (r *execution) nextSlot() (due time.Duration, number int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.schedule.Next()
+	due, ok = r.schedule.Next()
+	return due, r.schedule.Number(), ok
+}
+
+// nextClosed is the number of the next transaction of the closed model, from 0 over all
+// workers.
+func (r *execution) nextClosed() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, number := r.closed.Next()
+	return number - 1
 }
 
 // fail ends the run with an error; the first one counts.
@@ -100,7 +116,7 @@ func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name strin
 			continue
 		}
 		r.out <- Scheduled{Scenario: r.executor.config.Name, Second: int64(due / time.Second), Slots: 1}
-		r.run(vu, r.newTransaction(due, name), pauses)
+		r.run(vu, r.newTransaction(due, name), r.nextClosed(), pauses)
 	}
 }
 
@@ -112,7 +128,7 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 		r.stalls.idle.Add(1)
 		r.leader.acquire(ctx, wake)
 		r.stalls.idle.Add(-1)
-		due, ok := r.nextSlot()
+		due, number, ok := r.nextSlot()
 		if !ok {
 			r.leader.release()
 			return
@@ -139,7 +155,7 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 		case now-due >= r.executor.config.Parameters.Timeout:
 			r.drop(t)
 		default:
-			r.run(vu, t, pauses)
+			r.run(vu, t, number, pauses)
 		}
 	}
 }
@@ -169,12 +185,14 @@ func (r *execution) waitUntil(end time.Duration) {
 	}
 }
 
-// run runs one iteration and reports it.
-func (r *execution) run(vu lib.ActiveVU, t *Transaction, pauses *Pauses) {
+// run runs one iteration, the transaction with this number, and reports it.
+func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *Pauses) {
 	pauses.total = 0
+	t.Trace = r.marks.Begin(t.VU, number)
 	r.out <- (*TransactionStart)(t)
 	err := vu.RunOnce()
 	end := time.Now()
+	t.Trace.End()
 	t.Think = pauses.total
 	t.Latency = end.Sub(r.t0) - t.Due - t.Think
 	interrupted := r.ctx.Err() != nil
@@ -241,7 +259,7 @@ func (r *execution) dropUnserved() (end time.Duration) {
 		end = r.stopped()
 	}
 	for {
-		due, ok := r.nextSlot()
+		due, _, ok := r.nextSlot()
 		if !ok || due > end {
 			return end
 		}

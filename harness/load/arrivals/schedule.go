@@ -72,6 +72,10 @@ func (s *Schedule) Next() (time.Duration, bool) {
 	}
 }
 
+// Number is that of the last slot that Next has returned, from 0 in the whole schedule: no
+// other slot has it, on any worker.
+func (s *Schedule) Number() int64 { return s.index - 1 }
+
 // advance returns the next slot of the whole schedule.
 func (s *Schedule) advance() (time.Duration, bool) {
 	for s.stage < len(s.stages) && s.taken >= s.stages[s.stage].Arrivals {

@@ -78,6 +78,29 @@ func TestSegmentsAreAPartition(t *testing.T) {
 	})
 }
 
+// A slot has the same number on its worker as in the whole schedule.
+func TestNumbersOfSlots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stages := stagesFrom(t)
+		seed := rapid.Uint64().Draw(t, "seed")
+		whole := all(NewSchedule(stages, seed, false, Whole))
+		shares, sequence := sharesOf(rapid.IntRange(1, 9).Draw(t, "workers"))
+		var numbers []int64
+		for _, segment := range shares {
+			s := NewSchedule(stages, seed, false, stripeOf(t, segment, sequence))
+			for due, ok := s.Next(); ok; due, ok = s.Next() {
+				if numbers = append(numbers, s.Number()); whole[s.Number()] != due {
+					t.Fatalf("slot %d is due at %s, want %s", s.Number(), due, whole[s.Number()])
+				}
+			}
+		}
+		slices.Sort(numbers)
+		if len(slices.Compact(numbers)) != len(whole) {
+			t.Fatalf("%d numbers of %d slots", len(numbers), len(whole))
+		}
+	})
+}
+
 func sharesOf(workers int) (segments []string, sequence string) {
 	pl := plan.Shares(slices.Repeat([]int{1}, workers), func(float64) int { return 1 })
 	for _, w := range pl.Workers {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.k6.io/k6/metrics"
+
+	"assay/harness/load/mark"
 )
 
 // Outcome is how a scheduled transaction ended.
@@ -32,17 +34,18 @@ type Transaction struct {
 	Latency     time.Duration // from Due to its end, less Think; the timeout for a dropped one
 	Think       time.Duration // that its script waited by think()
 	Outcome     Outcome
-	VU          string        // value of VUTag in its samples; empty for a dropped one
-	Lag         time.Duration // delay of its start that the generator caused
-	Queueing    time.Duration // delay of its start because every VU was busy
-	Interrupted bool          // it was still running when the run ended
-	Stalls      *Stalls       // of the generator
+	VU          string            // value of VUTag in its samples; empty for a dropped one
+	Lag         time.Duration     // delay of its start that the generator caused
+	Queueing    time.Duration     // delay of its start because every VU was busy
+	Interrupted bool              // it was still running when the run ended
+	Stalls      *Stalls           // of the generator
+	Trace       *mark.Transaction // marks of its requests; nil: none
 
 	sample metrics.Sample
 }
 
 // TransactionStart announces a transaction: samples that its VU sends from now on
-// belong to it. Only Scenario, Due, VU, Lag, Queueing and Stalls are set.
+// belong to it. Only Scenario, Due, VU, Lag, Queueing, Stalls and Trace are set.
 type TransactionStart Transaction
 
 // GetSamples is empty: only our output reads it.

@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
+	"assay/harness/load/mark"
 	"assay/harness/observe/metric"
 	"assay/harness/plan"
 	"assay/harness/spec"
@@ -38,12 +39,21 @@ func scenarioName(profile string) string {
 	return string(name)
 }
 
+// marks say how the requests are marked; nil: they are not.
+func (s Spec) marks() *mark.Options {
+	m := s.Profile.Marking
+	if m.Header == "" {
+		return nil
+	}
+	return &mark.Options{Run: s.Run, Seed: s.Plan.Seed, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
+}
+
 // Assignment is the share of worker i, without its credential. Each flow is a scenario of
 // k6, with an executor of its own.
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	w := s.Plan.Workers[i]
 	scenarios := map[string]any{}
-	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share}
+	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks()}
 	plans := s.Plan.PerFlow()
 	for n, p := range s.Profile.PerFlow() {
 		pl, name := plans[n], scenarioName(cmp.Or(p.Flow, p.Name))

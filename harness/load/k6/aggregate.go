@@ -40,6 +40,8 @@ type aggregate struct {
 	entries   []ledger.Entry        // acknowledged since the last take
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
+	examples  examples
+	scratch   []reason
 }
 
 // flow is what a transaction of one scenario of k6 counts in.
@@ -61,12 +63,15 @@ type bucket struct {
 	values  []float64
 	hists   []*metric.Hist
 	touched []bool
+	// examples are exemplars by series, few.
+	examples map[int]*kept
 }
 
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
 		run: s.Run, seed: s.Seed, flows: map[string]*flow{},
 		index: newSeriesIndex(s), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
+		examples: examples{map[reason]*given{}},
 	}
 	for i, f := range s.Flows {
 		a.flows[f.Scenario] = a.newFlow(i, f)
@@ -159,7 +164,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
 	}
 	if class := transactionClass(outcome, v); class != "" {
-		b.count(a.index.errorClass(metric.AtClient, class), 1)
+		i := a.index.errorClass(metric.AtClient, class)
+		b.count(i, 1)
+		v.err(i)
 	}
 	b.observe(f.lag, milliseconds(t.Lag))
 	b.observe(f.queueing, milliseconds(t.Queueing))
@@ -185,12 +192,17 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	for _, i := range f.slos {
 		slo := a.index.slos[i]
-		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
+		measured := outcome != arrivals.Completed || slo.Violates(latency)
+		if measured {
+			v.violate(i)
+		}
+		a.judge(b, i, measured,
 			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
 	}
+	a.example(b, f.duration, t, outcome, v)
 	if t.Interrupted { // k6 does not report a request that is open when the run ends
 		b.observe(f.open, milliseconds(t.Due+t.Latency+t.Think-v.last))
 	}
@@ -235,7 +247,9 @@ func (a *aggregate) request(c *httpext.Trail) {
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
 		if v.request(end, r, tags.redirect && !a.redirects) {
-			a.bucket(second).count(a.index.errorClass(metric.AtClient, metric.ErrorRedirects), 1)
+			i := a.index.errorClass(metric.AtClient, metric.ErrorRedirects)
+			a.bucket(second).count(i, 1)
+			v.err(i)
 		}
 	}
 	if r.failed {
@@ -243,6 +257,9 @@ func (a *aggregate) request(c *httpext.Trail) {
 			tags.class = a.index.requestClass(tags.tags)
 		}
 		a.bucket(second).count(tags.class, 1)
+		if tags.vu != nil {
+			tags.vu.err(tags.class)
+		}
 	}
 	for i := range all {
 		a.sample(&all[i], &r)
@@ -290,6 +307,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		case metric.ErrorsByClass, sql.ErrorsMetric:
 			if v != nil {
 				v.classified = true
+				class := to.class
+				if class < 0 { // the counter is by class itself
+					class = to.index
+				}
+				v.err(class)
 			}
 		}
 	}
@@ -312,7 +334,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	}
 	for _, i := range to.slos {
 		slo := a.index.slos[i]
-		a.judge(b, i, failed || slo.Violates(value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
+		measured := failed || slo.Violates(value)
+		if measured && v != nil && v.inTransaction {
+			v.violate(i)
+		}
+		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 

@@ -38,6 +38,7 @@ func (a *aggregate) recycle(t drained) {
 	for _, b := range t.buckets {
 		clear(b.values)
 		clear(b.touched)
+		clear(b.examples)
 		for _, h := range b.hists {
 			if h != nil {
 				h.Reset()
@@ -59,7 +60,7 @@ func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Po
 		}
 		p := metric.Point{Series: series[i], Kind: kinds[i], Value: b.values[i]}
 		if kinds[i] == metric.Histogram {
-			p.Value, p.Hist = 0, b.hists[i]
+			p.Value, p.Hist, p.Exemplars = 0, b.hists[i], b.examples[i].all()
 		}
 		points = append(points, p)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/metrics"
 	"go.k6.io/k6/output"
 
+	"assay/harness/load/mark"
 	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -25,11 +26,12 @@ const OutputName = "assay"
 // Session is the worker's part of a run's plan for this output: a JSON file that the
 // fleet writes and `--out assay=` names.
 type Session struct {
-	Run   string  `json:"run"`
-	Seed  uint64  `json:"seed"`  // of arrivals and data
-	Flows []Flow  `json:"flows"` // at least one; more for a profile with flows
-	VUs   int     `json:"vus"`   // of all flows
-	Rate  float64 `json:"rate"`  // this worker's share of the target, transactions per second
+	Run   string        `json:"run"`
+	Seed  uint64        `json:"seed"`            // of arrivals and data
+	Flows []Flow        `json:"flows"`           // at least one; more for a profile with flows
+	VUs   int           `json:"vus"`             // of all flows
+	Rate  float64       `json:"rate"`            // this worker's share of the target, transactions per second
+	Marks *mark.Options `json:"marks,omitempty"` // of its requests; nil: none
 }
 
 // Flow is what the output knows of one of k6's scenarios.
@@ -80,6 +82,9 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	var s Session
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
+	}
+	if s.Marks != nil {
+		w.marks.Set(*s.Marks)
 	}
 	w.agg = newAggregate(s)
 	w.agg.offset = w.wire.Offset

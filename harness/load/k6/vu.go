@@ -21,6 +21,9 @@ type vu struct {
 	requests      int           // that have ended
 	redirects     int           // in a row
 	pauses        []arrivals.Pause
+	violated      []int // SLOs that it, or one of its requests, violates
+	erred         bool  // it has an error of a class
+	class         int   // series of the class of its first error
 }
 
 // requestResult is the outcome of a request.
@@ -41,7 +44,7 @@ func (a *aggregate) vu(name string) *vu {
 }
 
 func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
-	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
+	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing, violated: v.violated[:0], pauses: v.pauses[:0]}
 }
 
 // paused adds a pause of the script, which is not a part of what it measures.
@@ -60,7 +63,7 @@ func (v *vu) pausedIn(end time.Duration, ms float64) (d time.Duration) {
 	return d
 }
 
-func (v *vu) end() { *v = vu{} }
+func (v *vu) end() { *v = vu{violated: v.violated[:0], pauses: v.pauses[:0]} }
 
 // failedByGenerator reports whether a request failed, and each that did had no response
 // while the generator stalled.

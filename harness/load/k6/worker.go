@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/journey"
+	"assay/harness/load/mark"
 	"assay/harness/load/sql"
 	"assay/harness/wire"
 )
@@ -21,16 +22,19 @@ import (
 type worker struct {
 	wire *wire.Link // to the coordinator; nil: none
 	agg  *aggregate // made with the output, before the executor starts
+	// marks are of the requests, once the output has read how they are marked.
+	marks *mark.Marks
 }
 
 // Main runs k6 with args and ends the process with k6's exit code.
 func Main(args []string) {
-	w := &worker{wire: wire.FromEnvironment()}
+	w := &worker{wire: wire.FromEnvironment(), marks: &mark.Marks{}}
 	if w.wire != nil {
 		cleanEnvironment()
-		arrivals.Register(w)
+		arrivals.Register(w, w.marks)
+		w.marks.Register()
 	} else {
-		arrivals.Register(nil)
+		arrivals.Register(nil, nil)
 	}
 	// Scripts use the extensions of this binary: k6 would download another binary for
 	// k6/x/sql, whose version it cannot determine.

@@ -22,7 +22,7 @@ func everything(metric.Descriptor) bool { return true }
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
-		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceReceiver, metric.SourceForeign,
+		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceStages, metric.SourceReceiver, metric.SourceForeign,
 	}
 	fields := map[string]bool{}
 	for _, d := range metric.Catalogue(everything) {
@@ -140,6 +140,7 @@ var titles = [][2]string{
 	{metric.SourceForeign, "Other senders (OTLP)"},
 	{metric.SourceLedger, "Ledger"},
 	{metric.SourceCoordinator, "Faults and invariants"},
+	{metric.SourceStages, "Overloads and steps in load"},
 	{metric.SourceK6, "k6"},
 }
 

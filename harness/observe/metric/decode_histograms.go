@@ -40,6 +40,8 @@ func (d *Decoder) exponential(b []byte) (p dataPoint, err error) {
 			info.negative = info.negative || slices.ContainsFunc(below, func(n uint64) bool { return n > 0 })
 		case f.is(10, protowire.VarintType):
 			p.missing = f.value&noRecordedValue != 0
+		case f.is(11, protowire.BytesType):
+			err = d.exemplar(f.bytes, &p.point)
 		case f.is(12, protowire.Fixed64Type):
 			h.min, info.hasMin = f.float(), true
 		case f.is(13, protowire.Fixed64Type):
@@ -81,6 +83,8 @@ func (d *Decoder) explicit(b []byte) (p dataPoint, err error) {
 			d.counts, err = readFixed(f, d.counts, maxExplicit+1)
 		case f.number == 7 && (fixed || f.kind == protowire.BytesType):
 			d.bounds, err = readFixed(f, d.bounds, maxExplicit)
+		case f.is(8, protowire.BytesType):
+			err = d.exemplar(f.bytes, &p.point)
 		case f.is(9, protowire.BytesType):
 			d.key = appendPart(d.key, f.bytes)
 		case f.is(10, protowire.VarintType):

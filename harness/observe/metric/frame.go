@@ -5,10 +5,11 @@ import "slices"
 // Point is the value of one series in the second of its frame: Value of a counter or
 // a gauge, Hist of a histogram.
 type Point struct {
-	Series Series
-	Kind   Kind
-	Value  float64
-	Hist   *Hist
+	Series    Series
+	Kind      Kind
+	Value     float64
+	Hist      *Hist
+	Exemplars []Exemplar // of a histogram
 }
 
 // Frame holds additive metrics of one second from one source. A late completion is
@@ -26,12 +27,13 @@ type Frame struct {
 // First is the first second of the interval to which the points belong.
 func (f Frame) First() int64 { return f.Second - max(f.Length, 1) + 1 }
 
-// Clone copies the frame with its histograms.
+// Clone copies the frame with its histograms and exemplars.
 func (f Frame) Clone() Frame {
 	f.Points = slices.Clone(f.Points)
 	for i, p := range f.Points {
 		if p.Hist != nil {
 			f.Points[i].Hist = p.Hist.Clone()
+			f.Points[i].Exemplars = slices.Clone(p.Exemplars)
 		}
 	}
 	return f

@@ -77,8 +77,12 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 		case Gauge:
 			add(p, gaugeField)
 		case Histogram:
-			for _, h := range p.Hist.parts() {
-				add(HistPoint(p.Series, h), h.form())
+			for i, h := range p.Hist.parts() {
+				part := HistPoint(p.Series, h)
+				if i == 0 {
+					part.Exemplars = p.Exemplars
+				}
+				add(part, h.form())
 			}
 		}
 	}
@@ -116,11 +120,11 @@ func appendPoint(m *metricspb.Metric, p Point, start, end uint64) {
 		data.Gauge.DataPoints = append(data.Gauge.DataPoints, numberPoint(attrs, start, end, p.Value))
 	case *metricspb.Metric_ExponentialHistogram:
 		d := p.Hist.exponentialPoint()
-		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano = attrs, start, end
+		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano, d.Exemplars = attrs, start, end, encodeExemplars(p.Exemplars)
 		data.ExponentialHistogram.DataPoints = append(data.ExponentialHistogram.DataPoints, d)
 	case *metricspb.Metric_Histogram:
 		d := p.Hist.explicitPoint()
-		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano = attrs, start, end
+		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano, d.Exemplars = attrs, start, end, encodeExemplars(p.Exemplars)
 		data.Histogram.DataPoints = append(data.Histogram.DataPoints, d)
 	}
 }

@@ -27,6 +27,13 @@ var seriesOf = rapid.Custom(func(t *rapid.T) Series {
 	return NewSeries(s.Name, s.Unit, kv...)
 })
 
+var exemplars = rapid.Custom(func(t *rapid.T) Exemplar {
+	return Exemplar{
+		TraceID: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "trace")), Nanos: rapid.Int64().Draw(t, "nanos"), Value: rapid.Float64().Draw(t, "value"),
+		Labels: append([]Label{{ExemplarOutcome, rapid.String().Draw(t, "outcome")}}, ViolatesLabels(rapid.SliceOfN(rapid.String(), 0, 12).Draw(t, "violates"))...),
+	}
+})
+
 var frames = rapid.Custom(func(t *rapid.T) Frame {
 	f := Frame{
 		Source: rapid.String().Draw(t, "source"), Sequence: rapid.Uint64().Draw(t, "sequence"),
@@ -41,7 +48,9 @@ var frames = rapid.Custom(func(t *rapid.T) Frame {
 		case Gauge:
 			f.Points = append(f.Points, GaugePoint(s, value.Draw(t, "gauge")))
 		case Histogram:
-			f.Points = append(f.Points, HistPoint(s, hists.Draw(t, "histogram")))
+			p := HistPoint(s, hists.Draw(t, "histogram"))
+			p.Exemplars = rapid.SliceOfN(exemplars, 0, 2).Draw(t, "exemplars")
+			f.Points = append(f.Points, p)
 		}
 	}
 	return f

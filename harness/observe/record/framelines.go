@@ -2,10 +2,12 @@ package record
 
 import (
 	"bufio"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"time"
 
 	"assay/harness/observe/metric"
 )
@@ -24,8 +26,17 @@ type frameLine struct {
 	Count    *uint64           `json:"count,omitempty"`
 	Sum      *float64          `json:"sum,omitempty"`
 	percentiles
-	Lower *percentiles `json:"lower,omitempty"` // between which the percentiles lie, of a sender with coarser buckets than ours
-	Upper *percentiles `json:"upper,omitempty"`
+	Lower     *percentiles   `json:"lower,omitempty"` // between which the percentiles lie, of a sender with coarser buckets than ours
+	Upper     *percentiles   `json:"upper,omitempty"`
+	Exemplars []exemplarLine `json:"exemplars,omitempty"`
+}
+
+// exemplarLine is an exemplar within the line of its point.
+type exemplarLine struct {
+	TraceID string            `json:"trace_id"`
+	Time    time.Time         `json:"time"`
+	Value   *float64          `json:"value,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
 }
 
 type percentiles struct {
@@ -47,7 +58,8 @@ func percentilesOf(at func(q float64) (float64, bool)) (p percentiles) {
 
 // WriteLines writes the points of all frames of a sealed run folder as JSON lines:
 // counters and gauges with a value, histograms with a count, a sum and percentiles,
-// in the metric's unit. JSON has no form for NaN and infinite values, which a script or a
+// in the metric's unit, and with the observations that are named by their trace. JSON has
+// no form for NaN and infinite values, which a script or a
 // foreign sender may send: their fields are omitted.
 func WriteLines(w io.Writer, dir string) error {
 	if err := CheckSeal(dir); err != nil {
@@ -71,12 +83,7 @@ func lineOf(f metric.Frame, p metric.Point) frameLine {
 	if f.Length > 1 {
 		l.Seconds = f.Length
 	}
-	for _, label := range p.Series.Labels {
-		if l.Labels == nil {
-			l.Labels = map[string]string{}
-		}
-		l.Labels[label.Key] = label.Value
-	}
+	l.Labels = byKey(p.Series.Labels)
 	if p.Kind != metric.Histogram {
 		l.Value = finite(p.Value)
 		return l
@@ -89,7 +96,21 @@ func lineOf(f metric.Frame, p metric.Point) frameLine {
 		upper := percentilesOf(func(q float64) (float64, bool) { _, v, ok := p.Hist.Interval(q); return v, ok })
 		l.Lower, l.Upper = &lower, &upper
 	}
+	for _, e := range p.Exemplars {
+		l.Exemplars = append(l.Exemplars, exemplarLine{hex.EncodeToString(e.TraceID[:]), time.Unix(0, e.Nanos).UTC(), finite(e.Value), byKey(e.Labels)})
+	}
 	return l
+}
+
+// byKey is nil without labels.
+func byKey(labels []metric.Label) (all map[string]string) {
+	for _, label := range labels {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[label.Key] = label.Value
+	}
+	return all
 }
 
 // finite returns a pointer to v; nil if JSON cannot represent it.

@@ -26,6 +26,7 @@ type Timeline struct {
 	order    []*stream // by number
 	ranked   []int32   // rank of each source by name, indexed by number; nil until read
 	bySource bySource
+	examples map[string][]Exemplar // of our own workers, by name of their series
 }
 
 // Source is what was received from one sender.
@@ -48,7 +49,7 @@ type stream struct {
 
 // NewTimeline makes an empty timeline.
 func NewTimeline() *Timeline {
-	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, foreign: map[string][]*timeSeries{}, sources: map[string]*stream{}}
+	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, foreign: map[string][]*timeSeries{}, sources: map[string]*stream{}, examples: map[string][]Exemplar{}}
 }
 
 // Add merges one frame.
@@ -68,6 +69,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	src.Frames++
 	for _, p := range f.Points {
 		t.seriesOf(p, f).add(f, src.number, p)
+		t.addExemplars(p)
 	}
 	t.bySource.add(f)
 }

@@ -19,6 +19,8 @@ const (
 	summaryWaits     = 5
 	summaryErrors    = 6
 	maxRows          = 50
+
+	reportTransactions = 10
 )
 
 // sourceFile has everything that the pages truncate.
@@ -31,7 +33,7 @@ func Summary(c certificate.Certificate) page.Page {
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
 	}, flows(c), []page.Block{
 		sloTable(c, summarySLOs), outcomes(c),
-	}, errorTable(c, summaryErrors), []page.Block{
+	}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
 		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, Faults(c), loadChanges(c), []page.Block{
 		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
@@ -47,7 +49,7 @@ func Report(c certificate.Certificate, headroom string) page.Page {
 		claim(c), signature(c),
 	}, beside(headroom), flows(c), []page.Block{
 		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
-	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
+	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),
@@ -62,7 +64,7 @@ func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
 	}, beside(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
 		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
-	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
+	}, errorTable(c, maxRows), transactions(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),

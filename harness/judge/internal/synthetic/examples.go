@@ -26,6 +26,7 @@ func Examples() map[string]record.Run {
 		}
 	}
 	fail := New(Profile(), 2, slow)
+	fail.trace(slow)
 
 	lost := New(Profile(), 1, Healthy)
 	found := lost.Run.Ledger
