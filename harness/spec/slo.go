@@ -61,11 +61,17 @@ func (s SLO) reserved(profile *node) (problem, hint string) {
 	if d.From(metric.SourceLedger) {
 		read = "read back"
 	}
-	switch {
-	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
+	if len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
 		return s.Metric + " has no tags to select by", ""
-	case d.Key != "" && !profile.has(strings.Split(d.Key, ".")...):
-		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key), "add " + exampleOfPath(d.Key)
 	}
-	return "", ""
+	return lacksKey(d, profile, read)
+}
+
+// lacksKey is the problem of a metric whose key the profile does not hold; read is how the
+// metric is read.
+func lacksKey(d metric.Descriptor, profile *node, read string) (problem, hint string) {
+	if d.Key == "" || profile.has(strings.Split(d.Key, ".")...) {
+		return "", ""
+	}
+	return fmt.Sprintf("%s cannot be %s: the profile has no %q", d.Name, read, d.Key), "add " + exampleOfPath(d.Key)
 }
