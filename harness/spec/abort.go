@@ -208,7 +208,8 @@ func (r *reader) abortOnSource(c *node, a *Abort) bool {
 	}
 	threshold := c.get("threshold")
 	// Without a source, or with both, it is not known what the expression is of.
-	if !r.is(threshold, jsontext.KindString, exampleOf(threshold)) || (gauge == nil) == (neighbour == nil) {
+	known := (gauge == nil) != (neighbour == nil) && c.mayHave("gauge") != c.mayHave("neighbour")
+	if !r.is(threshold, jsontext.KindString, exampleOf(threshold)) || !known {
 		return false
 	}
 	a.At = r.position(threshold)
