@@ -20,6 +20,7 @@ type symptoms struct {
 	loadDiffers    bool          // because of it the load differs from the planned one; false: the generator was short of CPU only
 	baselineBroken bool          // one of the slow SLOs is already broken at the baseline
 	collector      string        // detail of the rule "collector", if samples are incomplete
+	aborted        bool          // to protect others: there may be no symptom so far
 	window         *int          // judged window that failed by itself, from 0; nil: all together failed
 }
 
@@ -36,6 +37,7 @@ func (s symptoms) incomplete() bool {
 
 func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 	shortOfCPU := ""
+	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.OfLoad
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue

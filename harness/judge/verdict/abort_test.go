@@ -28,7 +28,7 @@ func aborted(c *synthetic.Case, second int64) {
 		}
 	}
 	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to protect the target", time.Unix(to+2, 0).UTC()
-	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to, Occurred: 45, Total: 50}
+	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Limit: 0.5, From: from, To: to, Occurred: 45, Total: 50}
 }
 
 // An abort after the judged windows does not change the verdict.
@@ -36,7 +36,7 @@ func TestAbortedAfterTheWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
 	end := synthetic.T0.Unix() + int64(c.Run.Plan.Load.Duration()/time.Second)
 	c.Run.Facts.Stopped = "aborted to protect the target: http_req_failed rate>0.5 for 5s"
-	c.Run.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 5s", Share: 0.5, From: end - 5, To: end}
+	c.Run.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 5s", Limit: 0.5, From: end - 5, To: end}
 	v := Judge(c.Record())
 	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "stopped after its judged windows: aborted to protect the target") {
 		t.Errorf("%s: %s; %q", v.Outcome, v.Claim, v.Limitations)

@@ -24,8 +24,9 @@ type Verdict struct {
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
 	Invariants  []Invariant
-	Errors      []Error // nil: no transaction was scheduled
-	Pool        *Pool   // nil: the service reports none
+	Errors      []Error  // nil: no transaction was scheduled
+	Pool        *Pool    // nil: the service reports none
+	Aborted     *Aborted // nil: no abort condition stopped the run
 	Limitations []string
 }
 
@@ -164,6 +165,7 @@ func Judge(r record.Run) Verdict {
 
 		Recoveries: e.recovered,
 		Invariants: e.invariants(),
+		Aborted:    e.abortion(),
 	}
 	v.Outcome = Pass
 	for _, s := range v.SLOs {
@@ -171,6 +173,9 @@ func Judge(r record.Run) Verdict {
 	}
 	for _, rule := range v.Rules {
 		v.Outcome = Worse(v.Outcome, rule.Outcome)
+	}
+	if e.aborted != nil { // the load was not sustained, whether or not an SLO was missed
+		v.Outcome = Worse(v.Outcome, Fail)
 	}
 	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished {
 		v.Outcome = Worse(v.Outcome, LostWrite)

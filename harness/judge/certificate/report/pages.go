@@ -29,8 +29,8 @@ func Summary(c certificate.Certificate) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
-		sloTable(c, summarySLOs), outcomes(c),
-	}, errorTable(c, summaryErrors), []page.Block{
+		sloTable(c, summarySLOs),
+	}, abort(c), []page.Block{outcomes(c)}, errorTable(c, summaryErrors), []page.Block{
 		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, Faults(c), []page.Block{
 		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
@@ -42,7 +42,9 @@ func Summary(c certificate.Certificate) page.Page {
 func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
+		claim(c), signature(c), sloTable(c, maxRows),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), outcomes(c),
 	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
@@ -54,7 +56,9 @@ func Report(c certificate.Certificate) page.Page {
 // Full is the page with everything, including the charts of the run.
 func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
+		claim(c), signature(c), facts(c), sloTable(c, maxRows),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
 	}, errorTable(c, maxRows), []page.Block{latencies(c)}, Faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
