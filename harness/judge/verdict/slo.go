@@ -38,7 +38,7 @@ func judgeSLOs(e *evidence) []SLO {
 	throughput := judgeThroughput(e)
 	if e.aborted != nil {
 		all = markTruncated(append(all, throughput))
-		if !e.aborted.Guards() {
+		if !e.guarded() {
 			all = append(all, judgeAbort(e))
 		}
 		return all
@@ -101,7 +101,7 @@ func decideByCount(lo, hi, allowed int64) Outcome {
 // generator's share; an abort is decided during the run, with it, and does not count.
 func (e *evidence) failed() bool {
 	slos := e.slos
-	if e.aborted != nil && !e.aborted.Guards() && len(slos) > 0 {
+	if e.aborted != nil && !e.guarded() && len(slos) > 0 {
 		slos = slos[:len(slos)-1] // judgeAbort's
 	}
 	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })

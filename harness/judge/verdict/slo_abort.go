@@ -30,6 +30,9 @@ type Observed struct {
 	Value float64
 }
 
+// guarded reports whether a condition on something else than the load decides the run.
+func (e *evidence) guarded() bool { return e.aborted != nil && e.aborted.Guards() }
+
 func (e *evidence) abortion() *Aborted {
 	a := e.Facts.Aborted
 	if a == nil {
