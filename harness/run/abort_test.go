@@ -56,12 +56,13 @@ func stopsWhen(t *testing.T, o run.Options, condition spec.Abort, harm func(cont
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if took := r.Facts.Ended.Sub(began); took > 12*time.Second {
-		t.Errorf("the load went on for %s", took)
-	}
 	a := r.Facts.Aborted
 	if a == nil {
 		t.Fatalf("the run was not aborted: stopped %q", r.Facts.Stopped)
+	}
+	// The readings of a second arrive within two; a busy machine may be late.
+	if took := r.Facts.Ended.Sub(time.Unix(a.To, 0)); took > 10*time.Second {
+		t.Errorf("the load went on for %s after the condition held", took)
 	}
 	if a.Metric != condition.Metric || a.Expression != condition.Expression || a.Protects != condition.Protects() || a.From < began.Unix()-1 || len(a.Observed) != 3 {
 		t.Errorf("aborted by %+v, harm was done at %d", a, began.Unix())
@@ -86,7 +87,7 @@ func stopsWhen(t *testing.T, o run.Options, condition spec.Abort, harm func(cont
 	}
 	checkCatalogue(t, o.Dir)
 	checkJudgedAgain(t, o.Dir)
-	t.Logf("%s", v.Claim)
+	t.Logf("stopped %s after harm was done, %s after the condition held: %s", r.Facts.Ended.Sub(began), r.Facts.Ended.Sub(time.Unix(a.To, 0)), v.Claim)
 }
 
 // checkJudgedAgain fails the test unless the sealed record gives one certificate whenever it

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +179,27 @@ func TestSelection(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The example of docs/abort.md is valid, and has each kind of condition.
+func TestAbortDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/abort.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "```json\n")
+	example, _, _ = strings.Cut(example, "```")
+	f, err := spec.Decode("docs/abort.md", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]bool{}
+	for _, a := range f.Profiles["payment"].Abort {
+		sources[a.Source()] = true
+	}
+	for _, source := range []string{metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceLag, metric.SourceGauges, metric.SourceNeighbours} {
+		if !sources[source] {
+			t.Errorf("the example has no condition that reads %s", source)
+		}
+	}
 }

@@ -164,7 +164,8 @@ func TestAbortedToProtectOthers(t *testing.T) {
 			func(c *synthetic.Case) { displace(c, 22, 30) }, Invalid, "the generator itself started 30 of",
 		},
 		"that interrupted transactions": {
-			record.Abort{Metric: "db_sessions", Expression: "max>200 for 3s", Limit: 200, Protects: "the database"}, 26,
+			record.Abort{Metric: "db_sessions", Expression: "max>200 for 3s", Limit: 200, Protects: "the database"},
+			26,
 			func(c *synthetic.Case) {
 				for i, f := range c.Frames { // which timed out by the generator's own end, and by nothing else
 					if metric.IsWorker(f.Source) && !f.Closing && f.Second == synthetic.T0.Unix()+24 {
