@@ -90,6 +90,7 @@ func External(ctx context.Context, s Subject) Findings {
 		wg.Go(func() { o.view = probe.ExamineInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
 	wg.Go(func() { o.gauges = s.examineGauges(ctx) })
+	wg.Go(func() { o.aborts = s.examineAborts(ctx) })
 	wg.Go(func() { o.scripts = s.initialiseScripts(ctx) })
 	wg.Wait()
 	return s.judge(o)
@@ -107,6 +108,7 @@ type observations struct {
 	db        probe.Database
 	insights  error // of reading Performance Insights
 	gauges    []*gaugeResult
+	aborts    *abortSources
 	view      probe.Influx
 	scripts   map[string]script // by profile
 }
@@ -157,6 +159,7 @@ func (s Subject) judge(o observations) Findings {
 		all = append(all, insightsFinding(*s.Insights, o.insights))
 	}
 	all = append(all, s.gaugesFindings(o.gauges)...)
+	all = append(all, s.abortFindings(o)...)
 	for _, l := range s.Loads {
 		found := o.scripts[l.Profile.Name]
 		all = append(all, scriptFinding(l.Profile.Name, fleet.MainOf(s.File, l.Profile).String(), found))

@@ -52,10 +52,14 @@ func (s Subject) examineGauges(ctx context.Context) (all []*gaugeResult) {
 }
 
 // gaugesFindings judges the gauges that a run would read. An unreadable gauge is a
-// warning, unless an SLO judges it.
+// warning, unless an SLO judges it or an abort condition watches it.
 func (s Subject) gaugesFindings(results []*gaugeResult) (all Findings) {
 	if judged := s.profileJudging(metric.ReplicaLag, ""); judged != "" && len(s.Readers) == 0 {
-		all = append(all, fail(CheckReaders, "no replica is named", "a DSN of each", fmt.Sprintf("profile %s judges %s, and no replica is named", judged, metric.ReplicaLag),
+		verb := "aborts on"
+		if slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Profile.Name == judged && judges(l.Profile, metric.ReplicaLag) }) {
+			verb = "judges"
+		}
+		all = append(all, fail(CheckReaders, "no replica is named", "a DSN of each", fmt.Sprintf("profile %s %s %s, and no replica is named", judged, verb, metric.ReplicaLag),
 			"name each with --db-reader, like --db-reader 'user@tcp(127.0.0.1:3307)/'"))
 	}
 	for _, r := range results {
@@ -87,13 +91,18 @@ func (s Subject) gaugeFinding(r gaugeResult) Finding {
 	return warn(check, reason(r.err), needed, why, remedy)
 }
 
-// profileJudging is the name of the first load with an SLO on a metric, or "" if there is
-// none. It considers one profile only, if named.
+// profileJudging is the name of the first load with an SLO or an abort condition on a metric,
+// or "" if there is none. It considers one profile only, if named.
 func (s Subject) profileJudging(name, profile string) string {
 	for _, l := range s.Loads {
-		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && slices.ContainsFunc(l.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == name }) {
+		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && (judges(l.Profile, name) || l.Profile.Aborts(name)) {
 			return l.Profile.Name
 		}
 	}
 	return ""
+}
+
+// judges reports whether a profile has an SLO on a metric.
+func judges(p spec.Profile, name string) bool {
+	return slices.ContainsFunc(p.AllSLOs(), func(s spec.SLO) bool { return s.Metric == name })
 }

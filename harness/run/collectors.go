@@ -22,7 +22,8 @@ type collection struct {
 
 type member struct {
 	collect.Collector
-	err error // why Run ended
+	err     error // why Run ended
+	started error // why it did not start; nil: it did
 }
 
 // collected is the final state of each collector, and notes for the record.
@@ -36,11 +37,23 @@ type collected struct {
 func (c *collection) begin(ctx, running context.Context, collector collect.Collector, sink collect.Sink) error {
 	m := &member{Collector: collector}
 	c.members = append(c.members, m)
-	if m.err = collector.Start(ctx); m.err != nil {
+	if m.started = collector.Start(ctx); m.started != nil {
+		m.err = m.started
 		return m.err
 	}
 	c.running.Go(func() { m.err = m.Run(running, sink) })
 	return nil
+}
+
+// failed returns why the collector of a source did not start; nil if it did. There may be
+// none.
+func (c *collection) failed(source string) error {
+	for _, m := range c.members {
+		if m.Source() == source {
+			return m.started
+		}
+	}
+	return errors.New("there is nothing to read it from")
 }
 
 // absent records a source that was not requested.

@@ -24,36 +24,47 @@ type watcher struct {
 	mu      sync.Mutex
 	latest  int64 // newest second of a frame
 	abort   []spec.Abort
+	guards  []*guard // of each condition; nil: it is on the load
 	seconds map[int64]*liveSecond
 }
 
 type liveSecond struct {
 	live Live
 	hist metric.Hist
-	rate map[string]*share // by metric of an abort condition
+	rate map[string]*counts // by metric of an abort condition
 }
 
-// share is the counts of a rate metric.
-type share struct{ occurred, total float64 }
+// counts are those of a rate metric.
+type counts struct{ occurred, total float64 }
 
 // lateSeconds is how many seconds are kept for late completions, in addition to
 // the time that an abort condition looks back.
 const lateSeconds = 10
 
-func newWatcher(abort []spec.Abort) *watcher {
-	return &watcher{abort: abort, seconds: map[int64]*liveSecond{}}
+// newWatcher watches the conditions of a run with that many replicas.
+func newWatcher(abort []spec.Abort, readers int) *watcher {
+	w := &watcher{abort: abort, seconds: map[int64]*liveSecond{}}
+	for _, a := range abort {
+		w.guards = append(w.guards, newGuard(a, readers))
+	}
+	return w
 }
 
 func (w *watcher) add(f metric.Frame) {
-	if f.Source == metric.SourceGauges {
-		w.addLag(f)
-		return
-	}
 	if metric.IsForeign(f.Source) {
 		return // it says nothing of the last second, and its clock may differ
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, g := range w.guards {
+		if g != nil {
+			g.add(f)
+		}
+	}
+	if f.Source == metric.SourceGauges {
+		w.addLag(f)
+		return
+	}
 	w.latest = max(w.latest, f.Second)
 	for _, p := range f.Points {
 		switch name := p.Series.Name; name {
@@ -74,8 +85,6 @@ func (w *watcher) add(f metric.Frame) {
 // addLag keeps the persist lag. It does not move the newest second of a frame, which is
 // that of the load.
 func (w *watcher) addLag(f metric.Frame) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, p := range f.Points {
 		if p.Series.Name == metric.PersistLagNow {
 			live := &w.second(f.Second).live
@@ -91,7 +100,7 @@ func (w *watcher) addRate(second int64, name string, v float64) {
 		}
 		s := w.second(second)
 		if s.rate[a.Metric] == nil {
-			s.rate[a.Metric] = &share{}
+			s.rate[a.Metric] = &counts{}
 		}
 		if name == a.Metric+metric.RateTotal {
 			s.rate[a.Metric].total += v
@@ -105,7 +114,7 @@ func (w *watcher) addRate(second int64, name string, v float64) {
 func (w *watcher) second(second int64) *liveSecond {
 	s := w.seconds[second]
 	if s == nil {
-		s = &liveSecond{rate: map[string]*share{}}
+		s = &liveSecond{rate: map[string]*counts{}}
 		w.seconds[second] = s
 		keep := int64(lateSeconds)
 		for _, a := range w.abort {
@@ -133,35 +142,77 @@ func (l *Live) count(outcome string, n float64) {
 	}
 }
 
-// abortCondition returns the first abort condition that held throughout its span,
-// which ends with the given second: in every second of it that has samples, and in
-// at least one. nil: none. Seconds without samples are skipped, because requests to
-// a target that hangs end in bursts. No span begins before first, the run's first
-// second.
+// abortCondition returns the first abort condition that held throughout its span, which ends
+// with the given second. nil: none. No span begins before first, the run's first second.
 func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, a := range w.abort {
-		held, seen, all := true, false, share{}
-		span := max(1, int64(a.For/time.Second))
-		if second-span+1 < first {
-			continue
-		}
-		for back := range span {
-			s := w.seconds[second-back]
-			if s == nil || s.rate[a.Metric] == nil || s.rate[a.Metric].total == 0 {
-				continue
+	for i, a := range w.abort {
+		if g := w.guards[i]; g == nil {
+			if aborted := w.heldByLoad(a, first, second); aborted != nil {
+				return aborted
 			}
-			seen = true
-			rate := s.rate[a.Metric]
-			all.occurred, all.total = all.occurred+rate.occurred, all.total+rate.total
-			held = held && rate.occurred/rate.total > a.Share
-		}
-		if held && seen {
-			return &record.Abort{Metric: a.Metric, Expression: a.Expression, Share: a.Share, From: second - span + 1, To: second + 1, Occurred: all.occurred, Total: all.total}
+		} else if held := g.held(first, second); held != nil {
+			return g.abort(held)
 		}
 	}
 	return nil
+}
+
+// heldByLoad is abortCondition for a rate of the load: it held in every second of the span
+// that has samples, and in at least one. Seconds without samples are skipped, because
+// requests to a target that hangs end in bursts.
+func (w *watcher) heldByLoad(a spec.Abort, first, second int64) *record.Abort {
+	span := max(1, int64(a.For/time.Second))
+	from, all := second-span+1, counts{}
+	if from < first {
+		return nil
+	}
+	var held []record.Reading
+	for at := from; at <= second; at++ {
+		s := w.seconds[at]
+		if s == nil || s.rate[a.Metric] == nil || s.rate[a.Metric].total == 0 {
+			continue
+		}
+		rate := s.rate[a.Metric]
+		share := rate.occurred / rate.total
+		if share <= a.Limit {
+			return nil
+		}
+		all.occurred, all.total = all.occurred+rate.occurred, all.total+rate.total
+		held = append(held, record.Reading{Second: at, Value: share})
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return &record.Abort{
+		Metric: a.Metric, Expression: a.Expression, Limit: a.Limit, From: from, To: second + 1, Occurred: all.occurred, Total: all.total, Observed: held,
+	}
+}
+
+// unread returns what has changed in whether the sources of abort conditions are read.
+func (w *watcher) unread(first, second int64) (texts []string) {
+	return w.eachGuard(func(g *guard) string { return g.change(first, second) })
+}
+
+// limitations say which abort conditions could not be watched in the seconds [first, end).
+func (w *watcher) limitations(first, end int64) []string {
+	return w.eachGuard(func(g *guard) string { return g.limitation(first, end) })
+}
+
+// eachGuard collects the texts of the guards that have one.
+func (w *watcher) eachGuard(text func(*guard) string) (texts []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.guards {
+		if g == nil {
+			continue
+		}
+		if t := text(g); t != "" {
+			texts = append(texts, t)
+		}
+	}
+	return texts
 }
 
 // persistLag returns the persist lag of the newest of the five seconds up to one.

@@ -15,7 +15,7 @@ func TestAbortConditionHoldsForWholeSpan(t *testing.T) {
 			metric.CounterPoint(metric.NewSeries("http_req_failed.total", "", "name", "pay"), total),
 		}}
 	}
-	abort := []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 3s", Share: 0.5, For: 3 * time.Second}}
+	abort := []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 3s", Limit: 0.5, For: 3 * time.Second}}
 	for name, c := range map[string]struct {
 		shares [][2]float64
 		want   bool
@@ -26,7 +26,7 @@ func TestAbortConditionHoldsForWholeSpan(t *testing.T) {
 		"no second with one":         {[][2]float64{{0, 0}, {0, 0}, {0, 0}}, false},
 		"only two seconds so far":    {[][2]float64{{6, 10}, {8, 10}}, false},
 	} {
-		w := newWatcher(abort)
+		w := newWatcher(abort, 0)
 		for i, s := range c.shares {
 			w.add(frame(int64(100+i), s[0], s[1]))
 		}
@@ -38,7 +38,7 @@ func TestAbortConditionHoldsForWholeSpan(t *testing.T) {
 
 // Senders other than the workers neither stop a run nor move its clock.
 func TestWatcherIgnoresOtherSenders(t *testing.T) {
-	w := newWatcher([]spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 1s", Share: 0.5, For: time.Second}})
+	w := newWatcher([]spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 1s", Limit: 0.5, For: time.Second}}, 0)
 	points := []metric.Point{
 		metric.CounterPoint(metric.NewSeries("http_req_failed.occurred", ""), 10),
 		metric.CounterPoint(metric.NewSeries("http_req_failed.total", ""), 10),

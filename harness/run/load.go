@@ -64,8 +64,11 @@ func (r *run) load(ctx context.Context) {
 				return
 			}
 			if r.aborted = r.watch.abortCondition(r.t0.Unix(), r.watched()); r.aborted != nil {
-				r.stop(fmt.Sprintf("aborted to protect the target: %s %s", r.aborted.Metric, r.aborted.Expression))
+				r.stop("aborted " + r.aborted.String())
 				return
+			}
+			for _, text := range r.watch.unread(r.t0.Unix(), r.watched()) {
+				r.step(text)
 			}
 		}
 	}

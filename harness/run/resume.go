@@ -102,7 +102,7 @@ func (r *run) reopen(state fleet.State) (err error) {
 		return err
 	}
 	r.planned, r.plan, r.ID, r.Profile, r.Target, r.Workers = p, p.Load, p.Run, p.Profile, p.Target, len(state.Members)
-	r.ledger, r.watch, r.looks = newReconciler(r.Options), newWatcher(r.Profile.Abort), newLooks(r.plan, r.Undecided)
+	r.ledger, r.watch, r.looks = newReconciler(r.Options), newWatcher(r.Profile.Abort, len(p.Readers)), newLooks(r.plan, r.Undecided)
 	closed := map[string]bool{}
 	r.writer, r.resumed, err = record.Resume(r.Dir, func(f metric.Frame) error {
 		closed[f.Source] = closed[f.Source] || f.Closing

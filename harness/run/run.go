@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	r := &run{
 		Options: o, found: found, writeErrors: make(chan error, 1),
-		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), delays: receiver.NewDelays(),
+		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort, len(o.Readers)), delays: receiver.NewDelays(),
 	}
 	for _, f := range found {
 		if f.State == doctor.Warning {
@@ -141,6 +141,9 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	r.startCollectors(ctx)
+	if err := r.unguarded(); err != nil {
+		return err
+	}
 	environment := r.environment(ctx)
 	if err := r.writer.Environment(environment); err != nil {
 		return err
@@ -173,7 +176,7 @@ func (r *run) finish(ctx context.Context) error {
 		r.ledger.await(ctx, r.acks.Load(), r.stepWithLag)
 	}
 	collected := r.collect.stop()
-	limitations := collected.notes
+	limitations := append(collected.notes, r.watch.limitations(r.t0.Unix(), r.guardedUntil(ended))...)
 	if err := r.stopListening(); err != nil {
 		limitations = append(limitations, fmt.Sprintf("the coordinator's address was not served to the end: %v", err))
 	}

@@ -98,7 +98,7 @@ func think(http.ResponseWriter, *http.Request) {
 // abortAfter returns a condition that stops a run in which most requests fail for that
 // long.
 func abortAfter(d time.Duration) []spec.Abort {
-	return []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for " + d.String(), Share: 0.5, For: d}}
+	return []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for " + d.String(), Limit: 0.5, For: d}}
 }
 
 // runs makes run ids differ: the workers' processes are found by them.

@@ -13,6 +13,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/neighbour"
 	"assay/harness/observe/collect/pi"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/collect/service"
@@ -54,6 +55,11 @@ func (r *run) startCollectors(ctx context.Context) {
 	}) {
 		if err := c.begin(ctx, running, gauges, r.numbered); err != nil {
 			r.note("no " + gauges.Source() + ": " + err.Error())
+		}
+	}
+	if neighbours := neighbour.New(r.Profile.Abort); neighbours != nil {
+		if err := c.begin(ctx, running, neighbours, r.numbered); err != nil {
+			r.note("no " + neighbours.Source() + ": " + err.Error())
 		}
 	}
 	waits := r.waits(ctx)

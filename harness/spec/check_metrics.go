@@ -26,6 +26,11 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
 		if problem := nameConflict(name, registered[name]); problem != "" {
 			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "rename the script's metric"})
+		} else if slices.ContainsFunc(p.Abort, func(a Abort) bool { return !a.OfLoad() && a.Reads() == name }) {
+			all = append(all, &Error{
+				Place: p.place("scenario"), Next: "rename the script's metric",
+				Problem: fmt.Sprintf("the script registers %s, and the profile's abort takes that for a metric of Assay", quote(name)),
+			})
 		} else if _, ok := known[name]; !ok {
 			known[name] = scriptMetric(name, registered[name])
 		}
@@ -79,10 +84,17 @@ func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
 			report(s.MetricText(), s.At, Error{Place: p.place(append(place, s.MetricText())...), Problem: problem})
 		}
 	}
+	nameable := maps.Clone(known) // in an abort
+	for _, name := range abortable() {
+		nameable[name], _ = metric.Find(name)
+	}
 	for _, a := range p.Abort {
+		if !a.OfLoad() {
+			continue
+		}
 		d, ok := known[a.Metric]
 		if !ok {
-			report("abort", a.At, p.unknownMetric(a.Metric, []string{"abort"}, known, isRate))
+			report("abort", a.At, p.unknownMetric(a.Metric, []string{"abort"}, nameable, func(d metric.Descriptor) bool { return isRate(d) || d.Abort != "" }))
 		} else if !isRate(d) {
 			report("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
 		}

@@ -81,7 +81,7 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 			slo("transaction_duration", "max<5000", spec.Max, "<", 5000),
 		},
 		Ledger:  &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: spec.Statements{"DELETE FROM payments WHERE run_id = ?"}},
-		Abort:   []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Share: 0.5, For: 10 * time.Second}},
+		Abort:   []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Limit: 0.5, For: 10 * time.Second}},
 		Needs:   []string{"db"},
 		Marking: spec.Marking{Header: "X-Load-Test", Sampled: 0.25},
 		Rules:   spec.Rules{GeneratorDrops: p(0), Offered: p(0.02), GeneratorCPU: p(0.5), Machine: p(0.1), CollectorShare: p(0.9), CollectorGap: &gap},

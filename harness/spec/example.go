@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // example says, for each key of the format, what a value looks like.
@@ -23,7 +25,10 @@ var example = map[string]string{
 	"faults": `"faults": [{"at": "30s", "node": "b", "do": "kill", "for": "20s"}]`, "at": `"at": "30s"`, "node": `"node": "b"`, "do": `"do": "kill"`,
 	"run": `"do": ["ssh", "db-2", "systemctl", "kill", "-s", "KILL", "mysqld"]`, "undo": `"undo": ["ssh", "db-2", "systemctl", "start", "mysqld"], "for": "20s"`,
 	"invariants": `"invariants": {"no negative balance": "SELECT id FROM accounts WHERE balance < 0"}`,
-	"abort":      `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "env": `"env": {"WAREHOUSES": "4"}`, "rules": `"rules": {}`,
+	"errors":     `"errors": "http_requests_total{code=~\"5..\"}"`, "total": `"total": "http_requests_total"`,
+	"gauge": `"gauge": {"metric": "hikaricp_connections_pending"}`, "neighbour": `"neighbour": ` + neighbourExample,
+	"gauge-threshold": `"threshold": "max>20 for 10s"`, "neighbour-threshold": `"threshold": "rate>0.05 for 10s"`,
+	"abort": `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "env": `"env": {"WAREHOUSES": "4"}`, "rules": `"rules": {}`,
 	"marking": `"marking": {"header": "X-Load-Test", "sampled": 0.01}`, "header": `"header": "X-Load-Test"`, "sampled": `"sampled": 0.01`,
 	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
 	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "hold_max": `"hold_max": "120s"`, "cooldown": `"cooldown": "5s"`,
@@ -57,6 +62,8 @@ func exampleOf(n *node) string {
 		return `{"version": 1, "profiles": {...}}`
 	case n.name == "sql" && n.parent.parent != nil && n.parent.parent.name == "variants":
 		return `"sql": {"apply": ["..."], "revert": ["..."]}`
+	case n.parent.name == "abort" && n.kind == jsontext.KindBeginObject:
+		return fmt.Sprintf(`"orders": {"neighbour": %s, %s}`, neighbourExample, example["neighbour-threshold"])
 	case n.parent.name == "gauges":
 		return fmt.Sprintf("%q: %s", n.name, gaugeExample)
 	case n.parent.name == "slo":
@@ -67,11 +74,20 @@ func exampleOf(n *node) string {
 
 // exampleIn is the example for a key of an object.
 func exampleIn(n *node, key string) string {
-	if key == "metric" && n.parent != nil && n.parent.name == "gauges" {
+	if key == "threshold" && n.parent != nil && n.parent.name == "abort" {
+		if n.get("gauge") != nil {
+			return example["gauge-threshold"]
+		}
+		return example["neighbour-threshold"]
+	}
+	if key == "metric" && (n.name == "gauge" || n.parent != nil && n.parent.name == "gauges") {
 		return strings.Trim(gaugeExample, "{}")
 	}
 	return example[key]
 }
+
+// neighbourExample is the value of a neighbour's key.
+const neighbourExample = `{"url": "http://127.0.0.1:9404/health"}`
 
 // gaugeExample is the value of a gauge's key.
 const gaugeExample = `{"metric": "ingest_queue_length"}`

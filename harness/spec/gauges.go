@@ -2,9 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"assay/harness/observe/metric"
 )
@@ -15,32 +12,16 @@ type Gauge struct {
 	URL    string `json:"url,omitempty"` // where Metric is exposed; empty: where the service's metrics are
 }
 
-// promLabel is one label="value" of a selector, and the comma before the next.
-var promLabel = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*("(?:[^"\\]|\\.)*")\s*(,|$)`)
-
 // Selector parses Metric. ok is false if Metric is malformed, which Decode refuses.
 func (g Gauge) Selector() (name string, labels []metric.Label, ok bool) {
-	name, rest, braced := strings.Cut(g.Metric, "{")
-	name = strings.TrimSpace(name)
-	if !promName.MatchString(name) {
+	s, problem := ParseSelection(g.Metric)
+	if problem != "" {
 		return "", nil, false
 	}
-	if !braced {
-		return name, nil, true
+	if labels, ok = s.equal(); !ok {
+		return "", nil, false
 	}
-	body, closed := strings.CutSuffix(strings.TrimSpace(rest), "}")
-	for body = strings.TrimSpace(body); closed && body != ""; {
-		m := promLabel.FindStringSubmatch(body)
-		if m == nil {
-			return "", nil, false
-		}
-		value, err := strconv.Unquote(m[2])
-		if err != nil {
-			return "", nil, false
-		}
-		labels, body = append(labels, metric.Label{Key: m[1], Value: value}), body[len(m[0]):]
-	}
-	return name, labels, closed
+	return s.Name, labels, true
 }
 
 // gauges reads the sources of those gauges that the catalogue leaves to the profile.
@@ -57,19 +38,24 @@ func (r *reader) gauges(n *node) map[string]Gauge {
 	}
 	all := map[string]Gauge{}
 	for _, name := range names {
-		c := n.get(name)
-		if !r.object(c, []string{"metric"}, []string{"url"}) {
-			continue
+		if c := n.get(name); c != nil {
+			all[name] = r.gauge(c)
 		}
-		var g Gauge
-		var ok bool
-		if g.Metric, ok = r.text(c.get("metric")); ok {
-			if _, _, ok = g.Selector(); !ok {
-				r.fail(c.get("metric"), fmt.Sprintf(`%s is not name or name{label="value"}`, quote(g.Metric)), "write for example "+exampleOf(c.get("metric")))
-			}
-		}
-		g.URL = r.metricsURL(c.get("url"))
-		all[name] = g
 	}
 	return all
+}
+
+// gauge reads where a gauge is exposed.
+func (r *reader) gauge(n *node) (g Gauge) {
+	if !r.object(n, []string{"metric"}, []string{"url"}) {
+		return g
+	}
+	var ok bool
+	if g.Metric, ok = r.text(n.get("metric")); ok {
+		if _, _, ok = g.Selector(); !ok {
+			r.fail(n.get("metric"), fmt.Sprintf(`%s is not name or name{label="value"}`, quote(g.Metric)), "write for example "+exampleOf(n.get("metric")))
+		}
+	}
+	g.URL = r.metricsURL(n.get("url"))
+	return g
 }

@@ -61,17 +61,23 @@ func (s SLO) reserved(flow, profile *node) (problem, hint string) {
 	if d.From(metric.SourceLedger) {
 		read, profile = "read back", flow
 	}
-	switch {
-	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
+	if len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
 		return s.Metric + " has no tags to select by", ""
-	case d.Key != "" && !profile.has(strings.Split(d.Key, ".")...):
-		of := "profile"
-		if profile != profileOf(profile) {
-			of = "flow"
-		}
-		return fmt.Sprintf("%s cannot be %s: the %s has no %q", s.Metric, read, of, d.Key), "add " + exampleOfPath(d.Key)
 	}
-	return "", ""
+	return lacksKey(d, profile, read)
+}
+
+// lacksKey is the problem of a metric whose key the profile does not hold; read is how the
+// metric is read.
+func lacksKey(d metric.Descriptor, profile *node, read string) (problem, hint string) {
+	if d.Key == "" || profile.has(strings.Split(d.Key, ".")...) {
+		return "", ""
+	}
+	of := "profile"
+	if profile != profileOf(profile) {
+		of = "flow"
+	}
+	return fmt.Sprintf("%s cannot be %s: the %s has no %q", d.Name, read, of, d.Key), "add " + exampleOfPath(d.Key)
 }
 
 // profileOf is the profile that an object with SLOs belongs to: itself, or that of a flow.

@@ -168,16 +168,6 @@ func (s SLO) BasisIn(scope string) Basis {
 	return Inferred
 }
 
-// Abort stops a run that harms the target: when the metric's rate exceeds Share for
-// the duration For.
-type Abort struct {
-	Metric     string        `json:"metric"`
-	Expression string        `json:"expression"`
-	Share      float64       `json:"share"`
-	For        time.Duration `json:"for_ns"`
-	At         Position      `json:"-"` // of the expression, for CheckMetrics
-}
-
 // Rules are the limits of the validity rules that a profile may override;
 // DefaultRules gives the RULEBOOK's, Limits applies the overrides to them. nil is the
 // default.

@@ -3,9 +3,16 @@ package probe
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"assay/harness/observe/collect/gauge"
+	"assay/harness/observe/collect/neighbour"
+	"assay/harness/observe/collect/service"
+	"assay/harness/spec"
 )
+
+// neighbourTimeout is enough for three tries of the slowest health request.
+const neighbourTimeout = 31 * time.Second
 
 // ExamineGauge opens the gauges of a metric and reads each once. It returns the error
 // that a run would get.
@@ -17,4 +24,19 @@ func ExamineGauge(ctx context.Context, o gauge.Options, metric string) error {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// ExamineNeighbour reads a neighbour once. It returns why it cannot be watched.
+func ExamineNeighbour(ctx context.Context, n spec.Neighbour) error {
+	ctx, cancel := context.WithTimeout(ctx, neighbourTimeout)
+	defer cancel()
+	return neighbour.Examine(ctx, n)
+}
+
+// ExamineService reads the service's metrics once, and lists those of the catalogue.
+func ExamineService(ctx context.Context, c *service.Collector) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	defer c.Close()
+	return c.Examine(ctx)
 }

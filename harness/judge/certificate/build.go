@@ -42,6 +42,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		Faults:      buildFaults(v),
 		LoadChanges: buildLoadChanges(v),
 		Invariants:  buildInvariants(v.Invariants),
+		Abort:       buildAbort(v.Aborted),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
 			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
@@ -320,4 +321,18 @@ func buildInvariants(invariants []verdict.Invariant) (all []Invariant) {
 		all = append(all, Invariant(i))
 	}
 	return all
+}
+
+func buildAbort(a *verdict.Aborted) *Abort {
+	if a == nil {
+		return nil
+	}
+	out := &Abort{
+		Condition: a.Condition, Expression: a.Expression, Protects: a.Protects, SLO: a.OfLoad, Truncated: a.Truncated,
+		Unit: a.Unit, Limit: a.Limit, From: a.From, To: a.To, Observed: []Reading{},
+	}
+	for _, o := range a.Observed {
+		out.Observed = append(out.Observed, Reading{o.At, *roundNear(&o.Value, a.Limit)})
+	}
+	return out
 }

@@ -39,6 +39,7 @@ type Certificate struct {
 	LoadChanges []LoadChange       `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none
 	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
 	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
+	Abort       *Abort             `json:"abort,omitempty"`                           // condition of the profile that stopped the run; missing: none did
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate"`
 	Signed      bool               `json:"signed"`
@@ -329,6 +330,26 @@ type Invariant struct {
 	Name  string `json:"name" jsonschema:"minLength=1"`
 	Rows  *int64 `json:"violating_rows" jsonschema:"minimum=0"` // counted up to 1000; null: it was not checked
 	Error string `json:"error,omitempty"`                       // why it was not checked
+}
+
+// Abort is the condition of the profile that stopped the run, to protect the target or others.
+type Abort struct {
+	Condition  string    `json:"condition" jsonschema:"minLength=1"` // the metric that it is on, or the name that the profile gives it
+	Expression string    `json:"expression" jsonschema:"minLength=1"`
+	Protects   string    `json:"protects" jsonschema:"minLength=1"` // like "the target" or "the neighbour orders"
+	SLO        bool      `json:"slo"`                               // it is on a rate of the load, and if truncated, its row is the last of the SLOs; false: no SLO of the system
+	Truncated  bool      `json:"truncated"`                         // it cut the judged windows short, so that the run did not pass; false: it held after them
+	Unit       string    `json:"unit"`                              // of limit and values
+	Limit      float64   `json:"limit"`
+	From       time.Time `json:"from"` // start of the first second in which it held
+	To         time.Time `json:"to"`   // end of the last one
+	Observed   []Reading `json:"observed"`
+}
+
+// Reading is what an abort condition read in one second.
+type Reading struct {
+	At    time.Time `json:"at"` // start of the second
+	Value float64   `json:"value"`
 }
 
 // PersistLag is the time from acknowledgement to persistence.

@@ -190,7 +190,7 @@ func TestAbortedRun(t *testing.T) {
 		},
 		change: func(r *record.Run) {
 			end = record.SpanOf(r.Facts.T0, r.Plan.Load.Judged[0]).From + 10
-			r.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Share: 0.5, From: end - 10, To: end}
+			r.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Limit: 0.5, From: end - 10, To: end}
 			r.Facts.Ended = time.Unix(end, 0)
 		},
 	}

@@ -85,7 +85,11 @@ func (a *analysis) noneSentence() string {
 			most = i
 		}
 	}
-	return fmt.Sprintf("Nothing to explain. %s; its largest component is %s, with %s.", a.headline(), a.names[most], ms(a.hold.parts[most]))
+	begin := "Nothing to explain"
+	if a.symptoms.aborted {
+		begin = "No SLO was missed before the run was aborted"
+	}
+	return fmt.Sprintf("%s. %s; its largest component is %s, with %s.", begin, a.headline(), a.names[most], ms(a.hold.parts[most]))
 }
 
 func (a *analysis) noGrowthSentence() string {

@@ -20,6 +20,7 @@ type symptoms struct {
 	loadDiffers    bool          // because of it the load differs from the planned one; false: the generator was short of CPU only
 	baselineBroken bool          // one of the slow SLOs is already broken at the baseline
 	collector      string        // detail of the rule "collector", if samples are incomplete
+	aborted        bool          // to protect others: there may be no symptom so far
 	window         *int          // judged window that failed by itself, from 0; nil: all together failed
 	seconds        []record.Span // in which an overload or a recovery failed, while the judged windows did not; nil otherwise
 }
@@ -37,6 +38,7 @@ func (s symptoms) incomplete() bool {
 
 func symptomsOf(of subject) (found symptoms) {
 	v, shortOfCPU := of.verdict, ""
+	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.OfLoad
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue

@@ -38,6 +38,9 @@ func complete(e *evidence) Rule {
 	if e.aborted != nil {
 		r.Detail = "the run was " + e.abortText()
 		r.Advice = "Find out why the system fails under this load, then run again."
+		if e.guarded() {
+			r.Advice = "Find out how this load harms what the condition protects, then run again."
+		}
 		r.Limitation = r.Detail
 		return r
 	}

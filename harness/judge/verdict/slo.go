@@ -39,16 +39,20 @@ func judgeSLOs(e *evidence) []SLO {
 	}
 	if len(e.flows) > 0 { // the throughput of each is judged
 		if e.aborted != nil {
-			return append(markTruncated(all), judgeAbort(e))
+			all = markTruncated(all)
+		}
+		if e.abortIsSLO() {
+			all = append(all, judgeAbort(e))
 		}
 		return all
 	}
 	throughput := judgeThroughput(e)
-	switch {
-	case e.aborted != nil && e.flow() != "":
-		return markTruncated(append(all, throughput))
-	case e.aborted != nil:
-		return append(markTruncated(append(all, throughput)), judgeAbort(e))
+	if e.aborted != nil {
+		all = markTruncated(append(all, throughput))
+		if e.abortIsSLO() {
+			all = append(all, judgeAbort(e))
+		}
+		return all
 	}
 	if throughput.Outcome == Fail && e.sentAnything() && !e.stoppedEarly() {
 		downgradeWithoutData(all)
@@ -108,7 +112,7 @@ func decideByCount(lo, hi, allowed int64) Outcome {
 // generator's share; an abort is decided during the run, with it, and does not count.
 func (e *evidence) failed() bool {
 	slos := e.slos
-	if e.aborted != nil && e.flow() == "" && len(slos) > 0 {
+	if e.abortIsSLO() && len(slos) > 0 {
 		slos = slos[:len(slos)-1] // judgeAbort's
 	}
 	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })

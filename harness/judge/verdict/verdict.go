@@ -24,9 +24,10 @@ type Verdict struct {
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
 	Invariants  []Invariant
-	Errors      []Error // nil: no transaction was scheduled
-	Pool        *Pool   // nil: the service reports none
-	Flows       []Flow  // nil: the profile has one scenario
+	Errors      []Error  // nil: no transaction was scheduled
+	Pool        *Pool    // nil: the service reports none
+	Flows       []Flow   // nil: the profile has one scenario
+	Aborted     *Aborted // nil: no abort condition stopped the run
 	Limitations []string
 
 	Transactions []Transaction // examples to be looked up, the slowest first; nil: none is known
@@ -195,6 +196,7 @@ func Judge(r record.Run) Verdict {
 
 		Recoveries: e.allRecoveries(),
 		Invariants: e.invariants(),
+		Aborted:    e.abortion(),
 
 		Transactions: e.whole.transactions(),
 	}
@@ -207,6 +209,9 @@ func Judge(r record.Run) Verdict {
 	}
 	for _, rule := range v.Rules {
 		v.Outcome = Worse(v.Outcome, rule.Outcome)
+	}
+	if e.aborted != nil { // the load was not sustained, whether or not an SLO was missed
+		v.Outcome = Worse(v.Outcome, Fail)
 	}
 	if lost(r) {
 		v.Outcome = Worse(v.Outcome, LostWrite)

@@ -40,8 +40,8 @@ type Probe struct {
 
 // Decisive is the SLO or the rule that decided a verdict.
 type Decisive struct {
-	Kind     string   `json:"kind" jsonschema:"enum=slo,enum=rule"`
-	Name     string   `json:"name" jsonschema:"minLength=1"` // the SLO's metric and expression, or the rule's id
+	Kind     string   `json:"kind" jsonschema:"enum=slo,enum=rule,enum=abort"`
+	Name     string   `json:"name" jsonschema:"minLength=1"` // the metric and expression of the SLO or of the abort condition, or the id of the rule
 	Observed *float64 `json:"observed"`
 	Limit    *float64 `json:"limit"`
 	Unit     string   `json:"unit,omitempty"`

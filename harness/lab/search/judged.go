@@ -60,8 +60,8 @@ func has(v verdict.Verdict, o verdict.Outcome, rule string) bool {
 	return slices.ContainsFunc(v.Rules, func(r verdict.Rule) bool { return r.ID == rule && r.Outcome == o })
 }
 
-// decisive is the first SLO, or else the first rule, with the outcome of the
-// verdict. A PASS has none.
+// decisive is the abort condition that protected others, the first SLO, or else the first
+// rule, with the outcome of the verdict. A PASS has none.
 func decisive(v verdict.Verdict) *Decisive {
 	switch v.Outcome {
 	case verdict.Pass:
@@ -69,6 +69,9 @@ func decisive(v verdict.Verdict) *Decisive {
 	case verdict.LostWrite: // whether or not the profile has an SLO for it
 		missing, limit := float64(v.Ledger.Missing), 0.0
 		return &Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
+	}
+	if a := v.Aborted; v.Outcome == verdict.Fail && a != nil && a.Truncated && !a.OfLoad {
+		return &Decisive{Kind: "abort", Name: a.Condition + " " + a.Expression, Limit: &a.Limit, Unit: a.Unit, Detail: "to protect " + a.Protects}
 	}
 	for _, s := range v.SLOs {
 		if s.Outcome == v.Outcome {

@@ -31,6 +31,13 @@ var (
 	statement = []string{"digest", "statement"}
 	variable  = []string{"name"}
 	request   = []string{"scenario", "name"}
+	condition = []string{LabelCondition}
+)
+
+// What abort conditions protect.
+const (
+	theDatabase = "the database"
+	theService  = "the service"
 )
 
 const adviceReaders = "Name the replicas with --db-reader, or in the profile where the lag of the binlog reader can be read, and check that they are readable during the whole run."
@@ -91,7 +98,7 @@ var catalogue = slices.Concat(
 		// In the closing frame, totals over the run.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples of a metric that the worker aggregated"},
 		Descriptor{
-			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceReceiver},
+			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceNeighbours, SourceReceiver},
 			Text: "in the closing frame of every source: frames sent before",
 		},
 		Descriptor{Name: WorkerSeed, Kind: Counter, Labels: []string{"seed"}, Text: "in the closing frame: 1, labelled with the seed of schedule and data"},
@@ -129,14 +136,17 @@ var catalogue = slices.Concat(
 		SourceLag,
 		Descriptor{
 			Name: ReplicaLag, Kind: Gauge, Unit: "ms", Labels: []string{LabelReader}, SLO: lags, Advice: adviceReaders, View: "lag.ms",
+			Abort: "max>5000 for 10s", Protects: "the replicas",
 			Text: "replication lag of a replica, the maximum of the second",
 		},
 		Descriptor{
 			Name: BinlogReaderLag, Kind: Gauge, Unit: "ms", SLO: lags, Key: "binlog_reader", Advice: adviceReaders, View: "lag.ms",
+			Abort: "max>30000 for 10s", Protects: "the reader of the binlog",
 			Text: "lag of a binlog reader, the maximum of the second",
 		},
 		Descriptor{
 			Name: ConsumerLag, Kind: Gauge, SLO: backlogs, Key: "consumer", Advice: adviceConsumer, View: "lag.messages",
+			Abort: "max>100000 for 10s", Protects: "the consumer group",
 			Text: "lag of a Kafka consumer group on a topic: messages that it has not committed, summed over the partitions, the maximum of the second; no data unless all partitions can be read",
 		},
 	),
@@ -145,21 +155,32 @@ var catalogue = slices.Concat(
 		SourceGauges,
 		Descriptor{
 			Name: "queue_depth", Kind: Gauge, SLO: levels, Key: "gauges.queue_depth", Advice: adviceGauges, View: "gauge.value",
+			Abort: "max>10000 for 10s", Protects: theService,
 			Text: "depth of a queue of the service, read from the metric that the profile names, the maximum of the second; of several instances, the largest, and no data unless all of them answer",
 		},
 		Descriptor{
 			Name: PersistLagNow, Kind: Gauge, Unit: "ms", Key: "ledger", View: "service.persist_lag",
 			Text: "persist lag while the run goes on, as the profile's ledger says where to read it; shown only, because persist_lag is exact",
 		},
+		Descriptor{
+			Name: AbortGauge, Kind: Gauge, Labels: condition, Key: "abort",
+			Text: "gauge that an abort condition of the profile names by itself, the maximum of the second; of several instances, the largest, and no data unless all of them answer",
+		},
+	),
+
+	sentBy(
+		SourceNeighbours,
+		Descriptor{Name: NeighbourRequests, Kind: Counter, Labels: condition, Text: "requests that a neighbour has counted, or requests for its health; no data in a second without an answer of its metrics"},
+		Descriptor{Name: NeighbourErrors, Kind: Counter, Labels: condition, Text: "those of them that failed"},
 	),
 
 	sentBy(
 		SourceService,
-		Descriptor{Name: ServicePoolInUse, Kind: Gauge, View: "service.pool_in_use", Text: "database connections in use"},
+		Descriptor{Name: ServicePoolInUse, Kind: Gauge, Abort: "max>90 for 10s", Protects: theService, View: "service.pool_in_use", Text: "database connections in use"},
 		Descriptor{Name: ServicePoolOpen, Kind: Gauge, View: "service.pool_open", Text: "database connections open"},
 		Descriptor{Name: ServicePoolMax, Kind: Gauge, View: "service.pool_max", Text: "limit of the connection pool"},
-		Descriptor{Name: ServicePoolWaits, Kind: Counter, View: "service.pool_waits", Text: "requests that waited for a database connection"},
-		Descriptor{Name: ServicePoolWaitTime, Kind: Counter, Unit: "ms", View: "service.pool_wait_ms", Text: "time waiting for a database connection"},
+		Descriptor{Name: ServicePoolWaits, Kind: Counter, Abort: "rate>100 for 10s", Protects: theService, View: "service.pool_waits", Text: "requests that waited for a database connection"},
+		Descriptor{Name: ServicePoolWaitTime, Kind: Counter, Unit: "ms", Abort: "rate>5000 for 10s", Protects: theService, View: "service.pool_wait_ms", Text: "time waiting for a database connection"},
 		Descriptor{Name: ServiceQueries, Kind: Counter, View: "service.queries", Text: "statements executed"},
 		Descriptor{Name: ServiceQueryTime, Kind: Counter, Unit: "ms", View: "service.query_ms", Text: "time in statements, without waiting for a connection"},
 		Descriptor{
@@ -248,6 +269,15 @@ var catalogue = slices.Concat(
 			Name: TimeToScale, Kind: Histogram, Unit: "ms", SLO: recoveries,
 			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the end of the load",
 		},
+	),
+
+	// Computed while the run goes on: no frame has them.
+	sentBy(
+		SourceCoordinator,
+		Descriptor{Name: DBSessions, Kind: Gauge, Abort: "max>200 for 10s", Protects: theDatabase, Text: "active sessions of all clients of the database, on average over a second: db_session / db_sample"},
+		Descriptor{Name: DBConnections, Kind: Gauge, Abort: "max>400 for 10s", Protects: theDatabase, Text: "open connections of all clients, active or idle: " + Variables(DBConnections).text()},
+		Descriptor{Name: DBDeadlocks, Kind: Counter, Abort: "rate>5 for 10s", Protects: theDatabase, Text: "deadlocks: " + Variables(DBDeadlocks).text()},
+		Descriptor{Name: DBAborted, Kind: Counter, Abort: "rate>5 for 10s", Protects: theDatabase, Text: "connections that were not established, or ended without being closed: " + Variables(DBAborted).text()},
 	),
 
 	// k6 v1.8 (metrics/builtin.go), by the second in which the transaction was

@@ -22,7 +22,7 @@ func everything(metric.Descriptor) bool { return true }
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
-		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceStages, metric.SourceReceiver, metric.SourceForeign,
+		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceNeighbours, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceStages, metric.SourceReceiver, metric.SourceForeign,
 	}
 	fields := map[string]bool{}
 	for _, d := range metric.Catalogue(everything) {
@@ -40,6 +40,8 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s has no source", d.Name)
 		case d.Kind == metric.Rate && d.Unit != "":
 			t.Errorf("%s: a share has no unit", d.Name)
+		case (d.Abort == "") != (d.Protects == ""), d.Abort != "" && d.Kind != metric.Gauge && d.Kind != metric.Counter:
+			t.Errorf("%s: an abort condition needs an example and what it protects, of a gauge or counter", d.Name)
 		case d.JudgedBySecond() && (d.Advice == "" || d.View == ""):
 			t.Errorf("%s: a gauge that an SLO may name needs advice and a view", d.Name)
 		}
@@ -134,12 +136,13 @@ var titles = [][2]string{
 	{metric.SourceDatabase, "Database"},
 	{metric.SourceLag, "Replicas and binlog readers"},
 	{metric.SourceGauges, "Gauges that the profile names"},
+	{metric.SourceNeighbours, "Neighbours that abort conditions watch"},
 	{metric.SourceService, "Service under test"},
 	{metric.SourceHost, "Host of the generator"},
 	{metric.SourceReceiver, "Receiver of the coordinator"},
 	{metric.SourceForeign, "Other senders (OTLP)"},
 	{metric.SourceLedger, "Ledger"},
-	{metric.SourceCoordinator, "Faults and invariants"},
+	{metric.SourceCoordinator, "Faults, invariants and abort conditions"},
 	{metric.SourceStages, "Overloads and steps in load"},
 	{metric.SourceK6, "k6"},
 }
@@ -158,6 +161,18 @@ may name. Generated from the catalogue in harness/observe/metric by its tests
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, unit(d), code(d.SLO, ", "), code(keys(d), ""))
 	}
 	b.WriteString("\nSLOs may also name the trends and rates that a script registers.\n")
+	b.WriteString("\n## Metrics for abort conditions\n\n| metric | unit | example condition | protects | required key of the profile |\n|---|---|---|---|---|\n")
+	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.Abort != "" }) {
+		of := unit(d)
+		if d.Kind == metric.Counter {
+			if of == "" {
+				of = "1"
+			}
+			of += "/s"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", d.Name, of, d.Abort, d.Protects, code(keys(d), ""))
+	}
+	b.WriteString("\nThey may also name the rates of k6 and those that a script registers, which protect the target; see [abort conditions](abort.md).\n")
 	for _, title := range titles {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | unit | labels | what it measures |\n|---|---|---|---|---|\n", title[1])
 		for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.Sources[0] == title[0] }) {

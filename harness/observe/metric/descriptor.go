@@ -21,6 +21,10 @@ type Descriptor struct {
 	Key string
 	// Advice is the next step if an SLO on it has no data; empty: check its name.
 	Advice string
+	// Abort is an example of a condition on it that stops a run, like "max>200 for 10s", and
+	// Protects what that protects, like "the database". Empty: none may name it. Every rate
+	// of the load may be named too, which protects the target.
+	Abort, Protects string
 	// View is the InfluxDB measurement and field that store it unchanged, like
 	// "service.queries"; empty: it is stored in another form, or not at all.
 	View string

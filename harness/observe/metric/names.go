@@ -66,6 +66,16 @@ const (
 	BinlogReaderLag = "binlog_reader_lag"
 	ConsumerLag     = "consumer_lag"
 
+	NeighbourRequests = "neighbour_requests"
+	NeighbourErrors   = "neighbour_errors"
+	AbortGauge        = "abort_gauge"
+
+	// Metrics that only abort conditions name, computed from frames of the database.
+	DBSessions    = "db_sessions"
+	DBConnections = "db_connections"
+	DBDeadlocks   = "db_deadlocks"
+	DBAborted     = "db_aborted_connections"
+
 	ServicePoolInUse      = "service_pool_in_use"
 	ServicePoolOpen       = "service_pool_open"
 	ServicePoolMax        = "service_pool_max"
@@ -141,6 +151,9 @@ const (
 
 // LabelReader identifies the replica of a series of replica_lag.
 const LabelReader = "reader"
+
+// LabelCondition identifies the abort condition of a series that is read for it alone.
+const LabelCondition = "condition"
 
 // Values of the label outcome.
 const (

@@ -9,14 +9,15 @@ import (
 // (WorkerSource); a foreign sender of OTLP is "otlp/" and its service name, whatever
 // the number of its instances (IsForeign).
 const (
-	SourceWorker   = "worker"
-	SourceDatabase = "database"
-	SourceService  = "service"
-	SourceHost     = "host"
-	SourceLag      = "lag"      // lag of replicas and of binlog readers
-	SourceReceiver = "receiver" // the coordinator's own, of what it receives
-	SourceGauges   = "gauges"   // gauges of the service that the profile names
-	SourceForeign  = "otlp"     // in the catalogue only: senders other than this program, by OTLP
+	SourceWorker     = "worker"
+	SourceDatabase   = "database"
+	SourceService    = "service"
+	SourceHost       = "host"
+	SourceLag        = "lag"        // lag of replicas and of binlog readers
+	SourceReceiver   = "receiver"   // the coordinator's own, of what it receives
+	SourceGauges     = "gauges"     // gauges of the service that the profile names
+	SourceNeighbours = "neighbours" // other services that the profile's abort conditions watch
+	SourceForeign    = "otlp"       // in the catalogue only: senders other than this program, by OTLP
 
 	// Catalogue sources that no frame has: k6's metrics are sent by the workers, the
 	// ledger is compared after the run, the coordinator's facts are about all of it, and some

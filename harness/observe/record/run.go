@@ -1,6 +1,8 @@
 package record
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"assay/harness/observe/ledger"
@@ -121,16 +123,40 @@ type Facts struct {
 	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
 }
 
-// Abort is a condition under which the profile stops a run, to protect the target,
+// Abort is a condition under which the profile stops a run, to protect the target or others,
 // and the unix seconds [From, To) in which it held.
 type Abort struct {
-	Metric     string  `json:"metric"`     // a rate, like http_req_failed
-	Expression string  `json:"expression"` // like "rate>0.5 for 10s"
-	Share      float64 `json:"share"`      // the limit of the expression, [0,1]
-	From       int64   `json:"from"`
-	To         int64   `json:"to"`
-	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0
-	Total      float64 `json:"total"`    // all samples of the metric in these seconds
+	Metric     string    `json:"metric"`             // a rate of the load, like http_req_failed, or what a condition on something else is named by
+	Expression string    `json:"expression"`         // like "rate>0.5 for 10s"
+	Limit      float64   `json:"share"`              // of the expression, in Unit; the key is older than limits that are no shares
+	Unit       string    `json:"unit,omitempty"`     // of Limit and Observed, if Protects is not empty: empty for a count. Otherwise both are shares
+	Protects   string    `json:"protects,omitempty"` // like "the neighbour orders"; empty: the target, by a rate of the load
+	From       int64     `json:"from"`
+	To         int64     `json:"to"`
+	Occurred   float64   `json:"occurred"`           // of a rate of the load: its samples that were not 0
+	Total      float64   `json:"total"`              // likewise: all samples of the metric in these seconds
+	Observed   []Reading `json:"observed,omitempty"` // what was read in these seconds
+}
+
+// Guards reports whether the condition is on something else than the load: it is then no SLO
+// of the system under test.
+func (a Abort) Guards() bool { return a.Protects != "" }
+
+// String says what was protected, and from what.
+func (a Abort) String() string {
+	switch {
+	case !a.Guards():
+		return fmt.Sprintf("to protect the target: %s %s", a.Metric, a.Expression)
+	case strings.HasSuffix(a.Protects, " "+a.Metric): // a neighbour by its name
+		return fmt.Sprintf("to protect %s: %s", a.Protects, a.Expression)
+	}
+	return fmt.Sprintf("to protect %s: %s %s", a.Protects, a.Metric, a.Expression)
+}
+
+// Reading is what was read in one second.
+type Reading struct {
+	Second int64   `json:"second"` // unix second
+	Value  float64 `json:"value"`
 }
 
 // States of a collector and of the ledger.
@@ -174,7 +200,7 @@ type Pod struct {
 
 // Collect is how one collector ended.
 type Collect struct {
-	Source string `json:"source"` // of its frames: "database", "service", "host", "lag", "gauges"
+	Source string `json:"source"` // of its frames: "database", "service", "host", "lag", "gauges", "neighbours"
 	State  string `json:"state"`  // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`
 }

@@ -12,7 +12,8 @@ import (
 	"assay/harness/quantity"
 )
 
-// Checks are the JUnit suites slo, validity and ledger. FAIL is a failure; INVALID and
+// Checks are the JUnit suites slo, validity and ledger, and abort for a run that a condition
+// stopped which is no SLO. FAIL is a failure; INVALID and
 // INCONCLUSIVE are errors. At least one case does not pass unless the verdict is PASS.
 func Checks(c certificate.Certificate) []*page.Suite {
 	slo, validity, ledger := suite(c, "slo"), suite(c, "validity"), suite(c, "ledger")
@@ -33,6 +34,9 @@ func Checks(c certificate.Certificate) []*page.Suite {
 		validity.Check(r.ID, state, r.Verdict, r.Detail, r.Advice)
 	}
 	all := []*page.Suite{slo, validity, ledger}
+	if c.Abort != nil && !c.Abort.SLO {
+		all = append(all, abortSuite(c))
+	}
 	if c.Verdict != "PASS" && !slices.ContainsFunc(all, func(s *page.Suite) bool { return s.Failures+s.Errors > 0 }) {
 		slo.Check("verdict", page.VerdictState(c.Verdict), c.Verdict, c.Claim, "")
 	}

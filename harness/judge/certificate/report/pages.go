@@ -32,8 +32,8 @@ func Summary(c certificate.Certificate) page.Page {
 		page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
 	}, flows(c), []page.Block{
-		sloTable(c, summarySLOs), outcomes(c),
-	}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
+		sloTable(c, summarySLOs),
+	}, abort(c), []page.Block{outcomes(c)}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
 		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, Faults(c), loadChanges(c), []page.Block{
 		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
@@ -48,7 +48,9 @@ func Report(c certificate.Certificate, headroom string) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c),
 	}, beside(headroom), flows(c), []page.Block{
-		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
+		sloTable(c, maxRows),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), outcomes(c),
 	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
@@ -62,7 +64,9 @@ func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c),
 	}, beside(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
-		sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
+		sloTable(c, maxRows),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
 	}, errorTable(c, maxRows), transactions(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),

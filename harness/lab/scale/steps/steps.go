@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"assay/harness/hint"
@@ -130,7 +131,9 @@ func (s *Steps) File() string { return filepath.Join(s.Dir, File) }
 func (s *Steps) options(c scale.Cell) (run.Options, error) {
 	v := s.Parameters.Variants[c.Variant]
 	p := s.Profile
-	p.Faults, p.Abort = nil, nil
+	p.Faults = nil
+	// A target that fails is a result. What others suffer from a step still ends it.
+	p.Abort = slices.DeleteFunc(slices.Clone(p.Abort), spec.Abort.OfLoad)
 	if c.Point.Threads > 0 {
 		p = p.WithThreads(c.Point.Threads, s.Warmup, s.Measured)
 	} else {

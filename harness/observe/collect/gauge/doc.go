@@ -1,7 +1,7 @@
 // Package gauge collects the gauges that SLOs judge: the lag of replicas, the lag of a
 // reader of the database's binlog, the lag of a Kafka consumer group, and gauges that the
-// profile defines by a metric of the service, such as the depth of a queue; and the persist
-// lag, which is shown while the run goes on.
+// profile or one of its abort conditions defines by a metric of the service, such as the depth
+// of a queue; and the persist lag, which is shown while the run goes on.
 //
 // Input: a profile, DSNs of replicas and of their source, ASSAY_KAFKA, the URL of the
 // service's metrics or a list of its instances. Output: one frame per second and source with

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,5 +128,38 @@ func TestMetrics(t *testing.T) {
 	}
 	if got := len(gauge.New(gauge.Options{})); got != 0 {
 		t.Errorf("%d collectors without gauges", got)
+	}
+}
+
+// A gauge of an abort condition is read like one for an SLO, by the name of the condition.
+func TestGaugeOfAbortCondition(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintln(w, "pending{pool=\"a\"} 3\npending{pool=\"b\"} 9\nidle 5")
+	}))
+	defer server.Close()
+	o := gauge.Options{Profile: spec.Profile{Abort: []spec.Abort{
+		{Metric: "waiting", Gauge: &spec.Gauge{Metric: "pending", URL: server.URL}},
+		{Metric: "of-the-service", Gauge: &spec.Gauge{Metric: "idle"}},
+		{Metric: "db_sessions"},
+	}}}
+	if err := o.Examine(t.Context(), metric.AbortGauge); err != nil {
+		t.Errorf("without a service: %v", err)
+	}
+	o.Service = server.URL
+	if got := fmt.Sprint(o.Metrics()); got != "[abort_gauge]" {
+		t.Errorf("metrics %s", got)
+	}
+	line := watch(t, o, func() { time.Sleep(2 * time.Second) })
+	for name, want := range map[string]float64{"waiting": 9, "of-the-service": 5} {
+		labels := []metric.Label{{Key: metric.LabelCondition, Value: name}}
+		values, ok := line.Gauge(metric.AbortGauge, labels, metric.SourceGauges, record.Span{From: line.Seconds()[0], To: line.Seconds()[0] + 3})
+		if first := slices.Index(ok, true); first < 0 || values[first] != want {
+			t.Errorf("%s: %v, %v, want %g", name, values, ok, want)
+		}
+	}
+	o.Profile.Abort[1].Gauge.Metric = "idel"
+	if err := o.Examine(t.Context(), metric.AbortGauge); err == nil || !strings.Contains(err.Error(), "gauge of-the-service: ") || !strings.Contains(err.Error(), "has no metric idel") {
+		t.Errorf("%v", err)
 	}
 }

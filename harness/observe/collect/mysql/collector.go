@@ -30,7 +30,7 @@ type Collector struct {
 	notes        collect.Notes
 	closed       bool
 
-	noHistory  bool // no privilege to read the history list length
+	noMetrics  bool // no privilege to read InnoDB's metrics
 	noBlockers bool // no privilege to read which sessions hold row locks
 }
 

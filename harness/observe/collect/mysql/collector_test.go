@@ -54,6 +54,9 @@ func checkCounters(t *testing.T, s samplingtest.Result) {
 			t.Errorf("counter %s did not increase", name)
 		}
 	}
+	if _, counted := s.Sum(metric.DBCounter, metric.NewSeries("", "", "name", "Innodb_deadlocks").Labels, s.Span); !counted {
+		t.Error("deadlocks are not counted")
+	}
 	for _, name := range []string{"Threads_connected", "Threads_running", "Innodb_history_list_length", "Innodb_checkpoint_age"} {
 		labels := metric.NewSeries("", "", "name", name).Labels
 		if _, ok := s.Gauge(metric.DBGauge, labels, metric.SourceDatabase, s.Span); !ok[len(ok)-1] {

@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"assay/harness/observe/collect/sampling"
 )
@@ -37,5 +39,7 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 	if err := c.trySample(ctx); err != nil {
 		return sampling.Examination{}, err
 	}
-	return sampling.Examination{Disabled: len(disabled.names()), Notes: c.notes.All()}, nil
+	notes := c.notes.All()
+	status, _ := c.readStatus(ctx) // what cannot be read is missing
+	return sampling.Examination{Disabled: len(disabled.names()), Notes: notes, Variables: slices.Sorted(maps.Keys(status))}, nil
 }

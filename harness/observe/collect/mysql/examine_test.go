@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/metric"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -25,6 +26,11 @@ func examine(t *testing.T, b *bench) {
 	all, err := mysql.Driver{}.Examine(t.Context(), b.dsn)
 	if err != nil || all.Disabled == 0 || len(all.Notes) > 0 {
 		t.Errorf("with all rights: %+v, %v", all, err)
+	}
+	for _, name := range []string{metric.DBConnections, metric.DBDeadlocks, metric.DBAborted} {
+		if !slices.ContainsFunc(all.Variables, func(v string) bool { return slices.Contains(metric.Variables(name), v) }) {
+			t.Errorf("%s cannot be read: variables %q", name, all.Variables)
+		}
 	}
 	some, err := mysql.Driver{}.Examine(t.Context(), user("reader", "only"))
 	if err != nil || some.Disabled != all.Disabled {

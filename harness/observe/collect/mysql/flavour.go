@@ -27,7 +27,7 @@ type flavour struct {
 	unlabelled     string // query for the time in statements without a digest; empty: all have one
 	commitHasGaps  bool   // during parts of a commit a session shows neither wait nor state
 	transactions   string // query for the number of ended transactions; empty: in SHOW STATUS
-	historyLength  string // query for the history list length; empty: in SHOW STATUS
+	innodbMetrics  string // query for further variables by name; empty: all are in SHOW STATUS
 }
 
 //go:embed sql/sample_mysql.sql
@@ -58,8 +58,10 @@ var mySQL = flavour{
 		"transaction", "wait/lock/metadata/sql/mdl", "wait/synch/cond/sql/MYSQL_BIN_LOG%", "wait/synch/mutex/sql/MYSQL_BIN_LOG%",
 	}),
 	sample: sampleMySQL, sampleWithout: sampleMySQLQuick, blockers: blockersMySQL,
-	transactions:  "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'",
-	historyLength: "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'", // needs PROCESS
+	transactions: "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'",
+	// Needs PROCESS. A metric that is not enabled counts nothing.
+	innodbMetrics: `SELECT CASE NAME WHEN 'lock_deadlocks' THEN '` + deadlocks + `' ELSE '` + historyLength + `' END, COUNT
+FROM information_schema.INNODB_METRICS WHERE NAME IN ('lock_deadlocks', 'trx_rseg_history_len') AND STATUS = 'enabled'`,
 }
 
 var mariaDB = flavour{

@@ -18,7 +18,7 @@ var counters = []string{
 	"Connection_errors_max_connections", "Connections",
 	transactions,
 	"Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_wait_free",
-	"Innodb_data_fsyncs", "Innodb_deadlocks", "Innodb_log_waits", "Innodb_os_log_fsyncs", "Innodb_os_log_written",
+	"Innodb_data_fsyncs", deadlocks, "Innodb_log_waits", "Innodb_os_log_fsyncs", "Innodb_os_log_written",
 	"Innodb_row_lock_time", "Innodb_row_lock_waits",
 	"Performance_schema_digest_lost", "Questions", "Threads_created",
 	"wsrep_local_bf_aborts", "wsrep_local_cert_failures", // Galera
@@ -34,6 +34,7 @@ var gauges = []string{
 const (
 	uptime        = "Uptime"
 	historyLength = "Innodb_history_list_length" // MySQL: in INNODB_METRICS, not in SHOW STATUS
+	deadlocks     = "Innodb_deadlocks"           // MySQL: likewise
 	checkpointAge = "Innodb_checkpoint_age"      // MySQL: difference of the two LSNs below
 	lsnCurrent    = "Innodb_redo_log_current_lsn"
 	lsnCheckpoint = "Innodb_redo_log_checkpoint_lsn"
@@ -60,7 +61,7 @@ type status struct {
 // readStatus reads the variables that the server has.
 func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) {
 	now := map[string]float64{}
-	err := c.link.query(ctx, showStatus, nil, func(rows *sql.Rows) error {
+	add := func(rows *sql.Rows) error {
 		var name, text string
 		if err := rows.Scan(&name, &text); err != nil {
 			return err
@@ -69,7 +70,8 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 			now[name] = v
 		}
 		return nil
-	})
+	}
+	err := c.link.query(ctx, showStatus, nil, add)
 	if err != nil {
 		return now, err
 	}
@@ -82,17 +84,12 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 			return now, c.readError("read events_transactions_summary_global_by_event_name", err)
 		}
 	}
-	if f.historyLength == "" || c.noHistory {
+	if f.innodbMetrics == "" || c.noMetrics {
 		return now, nil
 	}
-	length, err := c.link.queryNumber(ctx, f.historyLength)
-	switch {
-	case denied(err):
-		c.noHistory = true
-		c.notes.Add("database: the history list length (undo not purged yet) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
-		return now, nil
-	case err == nil:
-		now[historyLength] = length
+	if err = c.link.query(ctx, f.innodbMetrics, nil, add); denied(err) {
+		c.noMetrics, err = true, nil
+		c.notes.Add("database: the history list length (undo not purged yet) and deadlocks are not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
 	}
 	return now, err
 }

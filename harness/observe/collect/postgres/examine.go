@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"assay/harness/observe/collect/sampling"
 )
@@ -20,5 +22,6 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 	if err := c.start(ctx); err != nil {
 		return sampling.Examination{}, err
 	}
-	return sampling.Examination{Notes: c.notes.All(), Hints: c.hints}, nil
+	status, _ := c.readStatus(ctx) // what cannot be read is missing
+	return sampling.Examination{Notes: c.notes.All(), Hints: c.hints, Variables: slices.Sorted(maps.Keys(status.values))}, nil
 }

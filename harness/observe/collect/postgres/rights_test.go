@@ -128,6 +128,11 @@ func TestNotes(t *testing.T) {
 			e, err = postgres.Driver{}.Examine(t.Context(), b.dsn)
 			return err == nil && (len(e.Notes) != 0) == (step.want != "") && strings.Contains(strings.Join(e.Notes, "\n"), step.want)
 		})
+		for _, name := range []string{metric.DBConnections, metric.DBDeadlocks, metric.DBAborted} {
+			if !slices.ContainsFunc(e.Variables, func(v string) bool { return slices.Contains(metric.Variables(name), v) }) {
+				t.Errorf("%s cannot be read: variables %q", name, e.Variables)
+			}
+		}
 		if hints := strings.Join(e.Hints, "\n"); !strings.Contains(hints, "ALTER SYSTEM SET track_io_timing = on") {
 			t.Errorf("hints %q", hints)
 		}

@@ -22,6 +22,8 @@ type Examination struct {
 	Disabled int      // number of disabled instruments and consumers that a run would enable
 	Notes    []string // what could not be observed, each with the SQL that would fix it
 	Hints    []string // what else could be observed, likewise; optional for a run
+	// Variables are the status variables that could be read, by name.
+	Variables []string
 }
 
 // RightsError means that the user may not read what a collector needs.

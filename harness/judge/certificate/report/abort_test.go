@@ -1,0 +1,94 @@
+package report
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/page"
+	"assay/harness/observe/record"
+)
+
+// abortedBy is the certificate of a run that a condition stopped after ten judged seconds, or
+// after its judged windows.
+func abortedBy(a record.Abort, late bool) certificate.Certificate {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	a.From, a.To = synthetic.T0.Unix()+23, synthetic.T0.Unix()+26
+	if late {
+		a.From, a.To = a.From+100, a.To+100
+	}
+	for i, v := range []float64{0.31, 0.52, 0.4} {
+		a.Observed = append(a.Observed, record.Reading{Second: a.From + int64(i), Value: v})
+	}
+	c.Run.Facts.Aborted, c.Run.Facts.Stopped = &a, "aborted "+a.String()
+	return certificate.Of(c.Record())
+}
+
+// Every page shows the condition that stopped the run, whom it protects and what was read, and
+// whether it is an SLO. The certificate is valid by its schema.
+func TestAborted(t *testing.T) {
+	orders := record.Abort{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, Unit: "share", Protects: "the neighbour orders"}
+	load := record.Abort{Metric: "http_req_failed", Expression: "rate>0.3 for 3s", Limit: 0.3, Occurred: 40, Total: 100}
+	for name, c := range map[string]struct {
+		certificate certificate.Certificate
+		words       []string
+		suite       string // of JUnit, for the condition; empty: none
+		failures    int
+	}{
+		"a neighbour": {
+			abortedBy(orders, false), []string{
+				"orders rate>0.05 for 3s", "the neighbour orders", "31 % to 52 %", "5 %",
+				"it is not an SLO of the system under test. It held before the judged windows had ended",
+			}, "abort", 1,
+		},
+		"a neighbour, late": {abortedBy(orders, true), []string{"31 % to 52 %", "does not change the verdict"}, "abort", 0},
+		"a rate of the load": {
+			abortedBy(load, false), []string{"http_req_failed rate>0.3 for 3s", "the target", "31 % to 52 %", "it is judged like an SLO"}, "", 0,
+		},
+	} {
+		data, err := certificate.Marshal(c.certificate)
+		if err == nil {
+			err = certificate.Validate(data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for of, p := range map[string]page.Page{"summary": Summary(c.certificate), "report": Report(c.certificate, ""), "full": Full(c.certificate, Timeline{}, "")} {
+			text := strings.ReplaceAll(string(page.Markdown(p)), `\`, "")
+			for _, word := range c.words {
+				if !strings.Contains(text, word) {
+					t.Errorf("%s: the %s has no %q", name, of, word)
+				}
+			}
+		}
+		report := junit(t, c.certificate)
+		file := filepath.Join(t.TempDir(), "junit.xml")
+		if err := os.WriteFile(file, report, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(file); err != nil {
+			t.Error(err)
+		}
+		var read struct {
+			Suites []struct {
+				Name     string `xml:"name,attr"`
+				Failures int    `xml:"failures,attr"`
+				Output   string `xml:"system-out"`
+			} `xml:"testsuite"`
+		}
+		if err := xml.Unmarshal(report, &read); err != nil {
+			t.Fatal(err)
+		}
+		last := read.Suites[len(read.Suites)-1]
+		if (last.Name == "abort") != (c.suite != "") || c.suite != "" && (last.Failures != c.failures || !strings.Contains(last.Output, "not an SLO")) {
+			t.Errorf("%s: the last suite is %+v", name, last)
+		}
+	}
+	if blocks := abort(example("fail")); blocks != nil {
+		t.Errorf("a run that nothing aborted: %v", blocks)
+	}
+}

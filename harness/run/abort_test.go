@@ -1,0 +1,380 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/target"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/polltest"
+	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/spec"
+)
+
+// on returns a condition that holds for three seconds over a limit.
+func on(name, aggregate string, limit float64) spec.Abort {
+	return spec.Abort{Metric: name, Expression: fmt.Sprintf("%s>%g for 3s", aggregate, limit), Limit: limit, For: 3 * time.Second}
+}
+
+// stopsWhen runs o, does harm in its hold until the load stops, and checks that the condition, which is on the
+// system's own signals, stops the load within seconds, with a verdict and a certificate that
+// say so, from the sealed record alone.
+func stopsWhen(t *testing.T, o run.Options, condition spec.Abort, harm func(context.Context) error) {
+	t.Helper()
+	// A generator on a busy machine would make the run INVALID, which outranks FAIL.
+	all := 1.0
+	o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<60000", Aggregate: spec.Max, Operator: "<", Bound: 60_000}}
+	o.Profile.Rules.Offered, o.Profile.Rules.GeneratorDrops = &all, &all
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var began time.Time
+	done, stopping := make(chan error, 1), ""
+	begin := during(2*time.Second, func() { began = time.Now(); done <- harm(ctx) })
+	o.Progress = func(e run.Event) {
+		if strings.HasPrefix(e.Text, "stopping: ") {
+			stopping = e.Text
+			end()
+		}
+		begin(e)
+	}
+	time.AfterFunc(90*time.Second, end) // of a run that does not stop
+	r := certify(t, o)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	a := r.Facts.Aborted
+	if a == nil {
+		t.Fatalf("the run was not aborted: stopped %q", r.Facts.Stopped)
+	}
+	// The readings of a second arrive within two; a busy machine may be late.
+	if took := r.Facts.Ended.Sub(time.Unix(a.To, 0)); took > 10*time.Second {
+		t.Errorf("the load went on for %s after the condition held", took)
+	}
+	if a.Metric != condition.Metric || a.Expression != condition.Expression || a.Protects != condition.Protects() || a.From < began.Unix()-1 || len(a.Observed) != 3 {
+		t.Errorf("aborted by %+v, harm was done at %d", a, began.Unix())
+	}
+	for _, reading := range a.Observed {
+		if reading.Value <= condition.Limit || reading.Second < a.From || reading.Second >= a.To {
+			t.Errorf("reading %+v of %+v", reading, a)
+		}
+	}
+	if stopping != "stopping: aborted "+a.String() {
+		t.Errorf("the progress says %q", stopping)
+	}
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Fail || !strings.Contains(v.Claim, "to protect "+condition.Protects()) || !strings.Contains(v.Claim, "not an SLO of the system") {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		logRules(t, v)
+	}
+	for _, s := range v.SLOs {
+		if s.Outcome == verdict.Pass || strings.HasPrefix(s.Expression, "abort") {
+			t.Errorf("%s %s is %s", s.Metric, s.Expression, s.Outcome)
+		}
+	}
+	checkCatalogue(t, o.Dir)
+	checkJudgedAgain(t, o.Dir)
+	t.Logf("stopped %s after harm was done, %s after the condition held: %s", r.Facts.Ended.Sub(began), r.Facts.Ended.Sub(time.Unix(a.To, 0)), v.Claim)
+}
+
+// checkJudgedAgain fails the test unless the sealed record gives one certificate whenever it
+// is judged, which has the abort.
+func checkJudgedAgain(t *testing.T, dir string) {
+	t.Helper()
+	var documents [2][]byte
+	for i := range documents {
+		r, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if documents[i], err = certificate.Marshal(certificate.Of(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(documents[0], documents[1]) || !bytes.Contains(documents[0], []byte(`"truncated": true`)) {
+		t.Errorf("%s\n%s", documents[0], documents[1])
+	}
+}
+
+// Another client of the database keeps many sessions active: the load stops.
+func TestAbortOnSessions(t *testing.T) {
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		s := serve(t, flavour)
+		o := s.payments(t, quickLoad(10, 40*time.Second))
+		condition := on(metric.DBSessions, "max", 30)
+		o.Profile.Abort = []spec.Abort{on(metric.RequestFailed, "rate", 0.9), condition, on(metric.DBConnections, "max", 100_000)}
+		root := mysqldtest.Open(t, s.server.DSN())
+		stopsWhen(t, o, condition, func(ctx context.Context) error {
+			var open sync.WaitGroup
+			for range 50 {
+				open.Go(func() { _, _ = root.ExecContext(ctx, "SELECT SLEEP(600)") }) // until ctx is done
+			}
+			open.Wait()
+			return nil
+		})
+	})
+}
+
+// The replica falls behind.
+func TestAbortOnReplicaLag(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "mysql")
+	replica := mysqldtest.Replica(t, s.server)
+	root := mysqldtest.Open(t, replica.DSN())
+	mysqldtest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
+	o := s.payments(t, quickLoad(10, 40*time.Second))
+	o.Readers = []string{replica.DSN()}
+	condition := on(metric.ReplicaLag, "max", 4000)
+	o.Profile.Abort = []spec.Abort{condition}
+	stopsWhen(t, o, condition, func(ctx context.Context) error {
+		_, err := root.ExecContext(ctx, "STOP REPLICA SQL_THREAD")
+		return err
+	})
+}
+
+// The table of the service is locked for most of the time, so that requests wait for
+// connections, or for all of the time, so that these are all in use.
+func TestAbortOnPool(t *testing.T) {
+	const connections = 4
+	busy := spec.Abort{Metric: "busy", Expression: "max>3.5 for 3s", Limit: connections - 0.5, For: 3 * time.Second, Gauge: &spec.Gauge{Metric: "go_sql_in_use_connections"}}
+	for name, c := range map[string]struct {
+		condition spec.Abort
+		locked    time.Duration
+	}{
+		"waits":         {on(metric.ServicePoolWaits, "rate", 12), 150 * time.Millisecond},
+		"its own gauge": {busy, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, "mariadb", func(c *target.Config) { c.Pool.MaxOpen = connections })
+			o := s.profile(t, "ingestion", quickLoad(50, 40*time.Second))
+			o.Profile.Abort = []spec.Abort{c.condition}
+			root := mysqldtest.Open(t, s.server.DSN())
+			stopsWhen(t, o, c.condition, func(ctx context.Context) (err error) {
+				for ctx.Err() == nil && err == nil {
+					err = lockedWhile(ctx, root, "shop.events", c.locked)
+					time.Sleep(50 * time.Millisecond)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// lockedWhile locks a table for writing for the given time, or until ctx is done.
+func lockedWhile(ctx context.Context, db *sql.DB, table string, length time.Duration) error {
+	conn, err := db.Conn(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // the lock is gone by then, or the statement has failed
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "LOCK TABLES "+table+" WRITE"); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+	_, err = conn.ExecContext(context.WithoutCancel(ctx), "UNLOCK TABLES")
+	return err
+}
+
+// neighbour is another service, which counts its requests and may begin to fail.
+type neighbour struct {
+	url     string
+	failing atomic.Bool
+	silent  atomic.Bool // its metrics are not exposed
+	scrapes atomic.Int64
+}
+
+// newNeighbour starts one that has 100 requests in each second, all of which fail once it is
+// failing.
+func newNeighbour(t *testing.T) *neighbour {
+	t.Helper()
+	n := &neighbour{}
+	begin := time.Now()
+	var mu sync.Mutex
+	var good, bad, before float64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.scrapes.Add(1)
+		switch {
+		case r.URL.Path == "/health" && n.failing.Load(), r.URL.Path == "/metrics" && n.silent.Load():
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		case r.URL.Path == "/metrics":
+			mu.Lock()
+			defer mu.Unlock()
+			now := 100 * time.Since(begin).Seconds()
+			if n.failing.Load() {
+				bad += now - before
+			} else {
+				good += now - before
+			}
+			before = now
+			_, _ = fmt.Fprintf(w, "http_requests_total{code=\"200\"} %f\n", good)
+			if bad > 0 {
+				_, _ = fmt.Fprintf(w, "http_requests_total{code=\"503\"} %f\n", bad)
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	n.url = s.URL
+	return n
+}
+
+func (n *neighbour) counted(name string) spec.Abort {
+	a := on(name, "rate", 0.05)
+	a.Neighbour = &spec.Neighbour{URL: n.url + "/metrics", Errors: `http_requests_total{code=~"5.."}`, Total: "http_requests_total"}
+	return a
+}
+
+func (n *neighbour) healthy(name string) spec.Abort {
+	a := on(name, "rate", 0.5)
+	a.Neighbour = &spec.Neighbour{URL: n.url + "/health", Timeout: 5 * time.Second}
+	return a
+}
+
+// idleTarget is a target that answers at once.
+func idleTarget(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// A neighbour begins to fail: by its own counters, or by its health. The other one does not.
+func TestAbortOnNeighbour(t *testing.T) {
+	for name, of := range map[string]func(*neighbour, string) spec.Abort{"counters": (*neighbour).counted, "health": (*neighbour).healthy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orders, mail := newNeighbour(t), newNeighbour(t)
+			o := options(t, steady(20, 40*time.Second), getScript, idleTarget(t))
+			condition := of(orders, "orders")
+			o.Profile.Abort = []spec.Abort{mail.counted("mail"), mail.healthy("mail-health"), condition}
+			stopsWhen(t, o, condition, func(context.Context) error { orders.failing.Store(true); return nil })
+		})
+	}
+}
+
+// A healthy run with conditions of every kind passes, and the record has the readings of each.
+func TestAbortConditionsThatDoNotHold(t *testing.T) {
+	t.Parallel()
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		s := serve(t, "mysql")
+		replica := mysqldtest.Replica(t, s.server)
+		root := mysqldtest.Open(t, replica.DSN())
+		mysqldtest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
+		orders := newNeighbour(t)
+		o := withMaxSLOs(s.payments(t, quickLoad(20, 12*time.Second)))
+		o.Readers = []string{replica.DSN()}
+		gauge := spec.Abort{Metric: "busy", Expression: "max>1000 for 3s", Limit: 1000, For: 3 * time.Second, Gauge: &spec.Gauge{Metric: "go_sql_in_use_connections"}}
+		o.Profile.Abort = []spec.Abort{
+			on(metric.RequestFailed, "rate", 0.5), on(metric.DBSessions, "max", 1000), on(metric.DBConnections, "max", 1000), on(metric.DBDeadlocks, "rate", 100),
+			on(metric.DBAborted, "rate", 100), on(metric.ReplicaLag, "max", 60_000), on(metric.ServicePoolWaits, "rate", 10_000), on(metric.ServicePoolWaitTime, "rate", 1e6),
+			on(metric.ServicePoolInUse, "max", 1000), gauge, orders.counted("orders"), orders.healthy("orders-health"),
+		}
+		r := certify(t, o)
+		if r.Facts.Aborted != nil || r.Facts.Stopped != "" {
+			t.Errorf("stopped: %q", r.Facts.Stopped)
+		}
+		for _, text := range r.Facts.Limitations {
+			if strings.Contains(text, "was not read") {
+				t.Error(text)
+			}
+		}
+		for name, labels := range map[string][]metric.Label{
+			metric.ReplicaLag: nil, metric.ServicePoolInUse: nil, metric.DBGauge: {{Key: "name", Value: "Threads_connected"}}, metric.AbortGauge: {{Key: metric.LabelCondition, Value: "busy"}},
+		} {
+			d, _ := metric.Find(name)
+			if _, ok := r.Timeline.Gauge(name, labels, d.Sources[0], judged(r)); !anyTrue(ok) {
+				t.Errorf("the record has no %s", name)
+			}
+		}
+		for name, labels := range map[string][]metric.Label{
+			metric.DBSample: nil, metric.ServicePoolWaits: nil, metric.ServicePoolWaitTime: nil, metric.DBCounter: {{Key: "name", Value: "Innodb_deadlocks"}},
+			metric.NeighbourRequests: {{Key: metric.LabelCondition, Value: "orders"}}, metric.NeighbourErrors: {{Key: metric.LabelCondition, Value: "orders-health"}},
+		} {
+			if _, ok := r.Timeline.Sum(name, labels, judged(r)); !ok {
+				t.Errorf("the record has no %s", name)
+			}
+		}
+		checkCatalogue(t, o.Dir)
+		return verdict.Judge(r)
+	})
+}
+
+func anyTrue(all []bool) bool {
+	for _, ok := range all {
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// A neighbour whose metrics can no longer be read neither stops the run nor goes unnoticed.
+func TestAbortThatCannotSee(t *testing.T) {
+	t.Parallel()
+	orders := newNeighbour(t)
+	o := options(t, steady(20, 20*time.Second), getScript, idleTarget(t))
+	o.Profile.Abort = []spec.Abort{orders.counted("orders")}
+	silent := during(time.Second, func() { orders.silent.Store(true); orders.failing.Store(true) })
+	var said atomic.Bool
+	o.Progress = func(e run.Event) {
+		if strings.HasPrefix(e.Text, "orders has not been read for ") && strings.HasSuffix(e.Text, "does not protect the neighbour orders") {
+			said.Store(true)
+		}
+		silent(e)
+	}
+	r := certify(t, o)
+	if r.Facts.Stopped != "" || !said.Load() {
+		t.Errorf("stopped: %q; reported in the progress: %v", r.Facts.Stopped, said.Load())
+	}
+	if v := verdict.Judge(r); !strings.Contains(strings.Join(v.Limitations, "\n"), "in which the abort condition rate>0.05 for 3s did not protect the neighbour orders") {
+		t.Errorf("limitations %q", v.Limitations)
+	}
+}
+
+// A run whose condition cannot be watched is refused, and leaves no folder: before it begins,
+// or when its source fails after the preflight.
+func TestAbortThatCannotBeWatched(t *testing.T) {
+	t.Parallel()
+	orders, url := newNeighbour(t), idleTarget(t)
+	refused := func(o run.Options, problem string) {
+		t.Helper()
+		if err := run.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v, want %s", err, problem)
+		}
+		if left, err := os.ReadDir(o.Dir); err == nil {
+			t.Errorf("the folder holds %v", left)
+		}
+	}
+	o := options(t, steady(20, 5*time.Second), getScript, url)
+	o.Profile.Abort = []spec.Abort{on(metric.DBSessions, "max", 30)}
+	refused(o, "profile steady aborts on db_sessions, which cannot be watched: no database is named")
+	o = options(t, steady(20, 5*time.Second), getScript, url)
+	o.Profile.Abort = []spec.Abort{on(metric.ServicePoolWaits, "rate", 30)}
+	refused(o, "aborts on service_pool_waits, which cannot be watched")
+	o = options(t, steady(20, 5*time.Second), getScript, url)
+	o.Profile.Abort = []spec.Abort{orders.counted("orders")}
+	before := orders.scrapes.Load()
+	o.Progress = func(e run.Event) { // which comes after the preflight
+		if strings.HasPrefix(e.Text, "initialising") {
+			polltest.Until(t, "the preflight has read the neighbour", func() bool { return orders.scrapes.Load() > before })
+			orders.silent.Store(true)
+		}
+	}
+	refused(o, "the abort condition orders rate>0.05 for 3s cannot be watched: neighbour orders: ")
+}
