@@ -159,6 +159,8 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServicePoolMax, Kind: Gauge, View: "service.pool_max", Text: "limit of the connection pool"},
 		Descriptor{Name: ServicePoolWaits, Kind: Counter, View: "service.pool_waits", Text: "requests that waited for a database connection"},
 		Descriptor{Name: ServicePoolWaitTime, Kind: Counter, Unit: "ms", View: "service.pool_wait_ms", Text: "time waiting for a database connection"},
+		Descriptor{Name: ServicePoolPending, Kind: Gauge, Text: "requests that are waiting for a database connection"},
+		Descriptor{Name: ServicePoolUseTime, Kind: Counter, Unit: "ms", Text: "time for which database connections were in use"},
 		Descriptor{Name: ServiceQueries, Kind: Counter, View: "service.queries", Text: "statements executed"},
 		Descriptor{Name: ServiceQueryTime, Kind: Counter, Unit: "ms", View: "service.query_ms", Text: "time in statements, without waiting for a connection"},
 		Descriptor{
@@ -166,6 +168,7 @@ var catalogue = slices.Concat(
 			Text: "time within which the fastest tenth of the statements ended, an upper bound of the round trip between service and database; read from the buckets of the histogram of statement times",
 		},
 		Descriptor{Name: ServiceAcquireTime, Kind: Counter, Unit: "ms", Text: "time to acquire a database connection, by waiting for one or opening it"},
+		Descriptor{Name: ServiceConnectTime, Kind: Counter, Unit: "ms", Text: "time to open database connections"},
 		Descriptor{Name: ServiceRequests, Kind: Counter, Text: "requests completed"},
 		Descriptor{Name: ServiceRequestTime, Kind: Counter, Unit: "ms", Text: "time from a request's arrival at the service to its response"},
 		Descriptor{Name: ServiceDownstreamTime, Kind: Counter, Unit: "ms", Text: "time in calls to other services, as part of requests"},
