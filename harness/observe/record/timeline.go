@@ -26,6 +26,7 @@ type Timeline struct {
 	order    []*stream // by number
 	ranked   []int32   // rank of each source by name, indexed by number; nil until read
 	bySource bySource
+	pushed   Pushed
 }
 
 // Source is what was received from one sender.
