@@ -21,14 +21,16 @@ type server struct {
 	m        *metrics
 	log      *limitedLog
 	timeout  time.Duration // of one request
+	limit    *limiter      // nil: none
+	work     time.Duration // least time of a request of the load
 }
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /payments", s.createPayment)
-	mux.HandleFunc("GET /payments/{id}", s.showPayment)
-	mux.HandleFunc("GET /{$}", s.ingestQuery)
-	mux.HandleFunc("POST /events", s.ingestBody)
+	mux.HandleFunc("POST /payments", s.limited(s.createPayment))
+	mux.HandleFunc("GET /payments/{id}", s.limited(s.showPayment))
+	mux.HandleFunc("GET /{$}", s.limited(s.ingestQuery))
+	mux.HandleFunc("POST /events", s.limited(s.ingestBody))
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("GET /metrics", s.m.handler())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, http.StatusNotFound, "no such route") })
@@ -156,6 +158,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		writeError(w, http.StatusConflict, err.Error())
 	case errors.Is(err, errReused):
 		writeError(w, http.StatusUnprocessableEntity, err.Error())
+	case errors.Is(err, errBusy):
+		s.m.errors.WithLabelValues(err.Error()).Inc()
+		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("%s within %s", err, s.timeout))
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
 		s.m.errors.WithLabelValues(err.Error()).Inc()
 		writeError(w, http.StatusServiceUnavailable, err.Error())
