@@ -91,6 +91,8 @@ var (
 	queries         = counter(metric.ServiceQueries)
 	queryFastest    = gauge(metric.SourceService, metric.ServiceQueryFastest) // bound of the fastest tenth of statements
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
+	workerQueue     = counter(metric.ServiceQueueTime)                     // part of serviceTime: waiting for a worker
+	capacity        = gauge(metric.SourceService, metric.ServiceCapacity)  // workers
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
 	poolPending     = gauge(metric.SourceService, metric.ServicePoolPending) // requests
