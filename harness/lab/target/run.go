@@ -99,6 +99,10 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		defer s.limit.stop()
 		m.watchCapacity(s.limit)
 	}
+	if c.LogRequests {
+		s.requests = startRequestLog(log.Handler())
+		defer s.requests.stop()
+	}
 	web := newWebServer(s.handler(), c.RequestTimeout, log)
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(countedListener{listener, m}) }()

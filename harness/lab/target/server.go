@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -23,6 +24,7 @@ type server struct {
 	timeout  time.Duration // of one request
 	limit    *limiter      // nil: none
 	work     time.Duration // least time of a request of the load
+	requests *requestLog   // nil: requests are not logged
 }
 
 func (s *server) handler() http.Handler {
@@ -36,6 +38,9 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, http.StatusNotFound, "no such route") })
 	return s.measured(mux)
 }
+
+// notLoad are the patterns of requests that are no payments and no events.
+var notLoad = []string{"GET /healthz", "GET /metrics", "/"}
 
 // measured limits a request's body and time, and records its duration.
 func (s *server) measured(mux *http.ServeMux) http.Handler {
@@ -59,7 +64,11 @@ func (s *server) measured(mux *http.ServeMux) http.Handler {
 			if route == "" || route == "/" {
 				route = "other"
 			}
-			s.m.requests.WithLabelValues(route, strconv.Itoa(a.code)).Observe(time.Since(start).Seconds())
+			took := time.Since(start)
+			s.m.requests.WithLabelValues(route, strconv.Itoa(a.code)).Observe(took.Seconds())
+			if s.requests != nil && r.Pattern != "" && !slices.Contains(notLoad, r.Pattern) {
+				s.requests.add(r, a.code, took)
+			}
 			if left != nil {
 				panic(left)
 			}
