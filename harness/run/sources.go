@@ -47,7 +47,7 @@ func (r *run) startCollectors(ctx context.Context) {
 		r.note("the service's metrics are those of one instance at a time: its pods serve HTTPS")
 	}
 	if err := c.begin(ctx, running, r.service, r.numbered); err != nil {
-		r.note("no service metrics: " + err.Error())
+		r.note("no service metrics are scraped: " + err.Error())
 	}
 	for _, gauges := range gauge.New(gauge.Options{
 		Run: r.ID, Profile: r.Profile, Database: r.DSN, Readers: r.Readers,

@@ -28,13 +28,17 @@ are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDP
   assay target
   assay target --commits transaction --pool-max-open 10
   assay target --gateway-latency card=20 --gateway-timeouts 0
+  assay target --capacity 8 --work 20ms --capacity-max 16 --boot 30s
   assay target --listen 127.0.0.1:8080 --ingest channel --drain=false
   assay target --ingest kafka --kafka-brokers 127.0.0.1:9092`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			config.DSN, config.Kafka.URL = os.Getenv("ASSAY_DB"), os.Getenv("ASSAY_KAFKA")
-			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-			return target.Run(c.Context(), config, log, func(addr string) {
+			var log slog.Handler = slog.NewTextHandler(c.ErrOrStderr(), nil)
+			if config.LogRequests { // for programs, which find a transaction by its trace id
+				log = slog.NewJSONHandler(c.ErrOrStderr(), nil)
+			}
+			return target.Run(c.Context(), config, slog.New(log), func(addr string) {
 				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
 			})
 		},

@@ -227,6 +227,11 @@ func (l *layout) statementsTime(w window) float64 {
 	return l.statementTime(w.sum) / l.ended(w.sum)
 }
 
-// heldTime is how long a transaction holds connections, in ms, by Little's law; 0 if it is
-// unknown.
-func (l *layout) heldTime(w window) float64 { return w.sum[poolInUse] * 1000 / l.ended(w.sum) }
+// heldTime is how long a transaction holds connections, in ms: as the pool measures it, or
+// by Little's law; 0 if it is unknown.
+func (l *layout) heldTime(w window) float64 {
+	if l.known[poolUseTime] {
+		return w.sum[poolUseTime] / l.ended(w.sum)
+	}
+	return w.sum[poolInUse] * 1000 / l.ended(w.sum)
+}

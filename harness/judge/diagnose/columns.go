@@ -85,12 +85,17 @@ var (
 	serviceRequests = counter(metric.ServiceRequests)
 	acquireTime     = counter(metric.ServiceAcquireTime)  // getting a database connection
 	poolTime        = counter(metric.ServicePoolWaitTime) // part of it: waiting for the pool
-	queryTime       = counter(metric.ServiceQueryTime)    // statements, measured by the service
+	connectTime     = counter(metric.ServiceConnectTime)  // opening database connections
+	poolUseTime     = counter(metric.ServicePoolUseTime)
+	queryTime       = counter(metric.ServiceQueryTime) // statements, measured by the service
 	queries         = counter(metric.ServiceQueries)
 	queryFastest    = gauge(metric.SourceService, metric.ServiceQueryFastest) // bound of the fastest tenth of statements
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
+	workerQueue     = counter(metric.ServiceQueueTime)                     // part of serviceTime: waiting for a worker
+	capacity        = gauge(metric.SourceService, metric.ServiceCapacity)  // workers
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
+	poolPending     = gauge(metric.SourceService, metric.ServicePoolPending) // requests
 	poolTimeouts    = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorPoolTimeout)
 	serviceRefused  = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorTooMany)
 

@@ -16,6 +16,7 @@
 //	charge.go      time in queues is charged to what the queue waits for
 //	cpu.go         which processes lack CPU
 //	stopped.go     a service that was stopped or throttled
+//	queue.go       waiting for a free worker of the service
 //	neighbour.go   what other clients of the database are charged for
 //	bootstrap.go   confidence intervals of the growth of each component
 //	confidence.go  how sure the leading component is, given what was not measured

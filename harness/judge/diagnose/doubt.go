@@ -34,6 +34,7 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 		a.componentDoubt(name),
 		a.cpuDoubt(name, ofDatabase, cpuMeasured),
 		a.poolDoubt(name),
+		a.queueDoubt(name),
 		a.shareDoubt(leader),
 	} {
 		if reason != "" {
@@ -118,7 +119,7 @@ func (a *analysis) componentDoubt(name string) string {
 		}
 		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
-		if !a.known[downstreamTime] && !a.serviceComputes() {
+		if !a.known[downstreamTime] && !a.serviceComputes() && !a.serviceQueues() {
 			return "the service reports no calls to other services, and used too little CPU to explain the time, which is in the service or in a call that it makes"
 		}
 	}

@@ -19,6 +19,9 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 	if text := a.stoppedSentence(); text != "" {
 		add("%s", text)
 	}
+	if name == Service && a.serviceQueues() {
+		add("%s", a.queueSentence())
+	}
 	if client, _ := largestNeighbour(f.Waits); client != "" {
 		all = append(all, a.neighbourEvidence(f)...)
 	}

@@ -52,6 +52,9 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 		if b.Component == Service && a.serviceStopped(a.hold, a.base) {
 			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
 		}
+		if b.Component == Service && a.serviceQueues() && !a.serviceStopped(a.hold, a.base) {
+			c.Meaning, c.Remedy = "requests wait for a free worker of the service", "more workers or instances before the load rises; instances that start sooner; requests that take less time"
+		}
 		if path := a.slowPath(); b.Component == Network && path != "" {
 			c.Meaning = "the time is spent on the network between " + path
 		}

@@ -183,15 +183,19 @@ func (l *layout) ended(sum []float64) float64 {
 }
 
 // acquiring is the time to get database connections: waiting for the pool, and opening
-// connections.
+// connections. If the pool reports no time, it is that of the requests that were waiting
+// whenever it was read, by Little's law.
 func (l *layout) acquiring(sum []float64) (pool, opening float64) {
 	switch {
 	case l.known[poolTime] && l.known[acquireTime]:
 		return sum[poolTime], max(0, sum[acquireTime]-sum[poolTime])
 	case l.known[acquireTime]:
-		return sum[acquireTime], 0
+		opening = min(sum[acquireTime], sum[connectTime])
+		return sum[acquireTime] - opening, opening
+	case l.known[poolTime]:
+		return sum[poolTime], sum[connectTime]
 	}
-	return sum[poolTime], 0
+	return 1000 * sum[poolPending], sum[connectTime]
 }
 
 // maxSampledRatio is the largest ratio of sampled to counted statement time with which

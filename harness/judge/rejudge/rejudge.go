@@ -31,7 +31,7 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	}
 	rejudged, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
 	if recount {
-		if rejudged.Timeline, err = timelineWithoutDisplaced(dir, rejudged); err != nil {
+		if rejudged.Timeline, err = rejudged.ReadTimeline(dir, isDisplaced); err != nil {
 			return record.Run{}, err
 		}
 	}
@@ -81,13 +81,5 @@ func sameFlows(run, p spec.Profile) error {
 	return nil
 }
 
-// timelineWithoutDisplaced is the timeline without the workers' counter of late slots.
-func timelineWithoutDisplaced(dir string, r record.Run) (*record.Timeline, error) {
-	t := r.EmptyTimeline()
-	err := record.EachFrame(dir, func(f metric.Frame) error {
-		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced })
-		t.Add(f)
-		return nil
-	})
-	return t, err
-}
+// isDisplaced selects the workers' counter of late slots.
+func isDisplaced(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced }

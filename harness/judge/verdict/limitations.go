@@ -29,7 +29,8 @@ func limitations(e *evidence, rules []Rule) []string {
 	all = append(all, e.loosenedLimits()...)
 	all = append(all, e.loggedErrors()...)
 	for _, c := range e.Facts.Collectors {
-		if c.State != record.StateOK && c.Source != metric.SourceDatabase {
+		pushed := c.Source == metric.SourceService && e.Timeline.Pushed().Read
+		if c.State != record.StateOK && c.Source != metric.SourceDatabase && !pushed {
 			all = append(all, c.Source+" was not observed"+e.collectorReason(c.Source))
 		}
 	}
@@ -45,6 +46,7 @@ func limitations(e *evidence, rules []Rule) []string {
 			all = append(all, f.inFlow(text))
 		}
 	}
+	all = append(all, e.pushedLimitations()...)
 	if e.killedNode() && e.Ledger != nil {
 		all = append(all, "durability when a host loses power was not tested")
 	} else {

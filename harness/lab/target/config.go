@@ -80,6 +80,8 @@ type Config struct {
 
 	Pool Pool
 
+	Capacity Capacity
+
 	Gateway   gateway.Config
 	Reconcile Reconcile
 	Notify    Notify
@@ -93,6 +95,7 @@ type Config struct {
 	MaxOpenFiles int // limit of the process's open files, connections included; 0 = as it is
 
 	RequestTimeout time.Duration // a request ends after this with 503
+	LogRequests    bool          // one line in the log for each request of the load
 
 	Drain        bool          // finish requests and store the queue before the exit
 	DrainTimeout time.Duration // how long that may take
@@ -112,6 +115,7 @@ func DefaultConfig() Config {
 		BatchWait: 2 * time.Millisecond,
 		Accounts:  Accounts,
 		Pool:      Pool{MaxOpen: 32, MaxIdle: -1, MaxLifetime: 30 * time.Minute},
+		Capacity:  Capacity{Boot: 30 * time.Second, After: 3 * time.Second, DownAfter: time.Minute},
 
 		Gateway:   gateway.DefaultConfig(),
 		Reconcile: Reconcile{On: true, After: 5 * time.Second, Every: time.Second, Batch: 20},
@@ -140,6 +144,9 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("max_open_files", c.MaxOpenFiles),
 		slog.Duration("pool_max_lifetime", c.Pool.MaxLifetime),
 		slog.Bool("pool_per_request", c.Pool.PerRequest),
+		slog.Int("capacity", c.Capacity.Slots),
+		slog.Int("capacity_max", c.Capacity.Most),
+		slog.Duration("work", c.Capacity.Work),
 		slog.String("gateway_latency", c.Gateway.Latency.String()),
 		slog.String("gateway_declines", c.Gateway.Declines.String()),
 		slog.String("gateway_timeouts", c.Gateway.Timeouts.String()),

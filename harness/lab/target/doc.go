@@ -6,8 +6,8 @@
 // of the field reports are settings, so that each can be turned on, certified and
 // distinguished from the others: when a payment commits ([Commits]), how connections
 // are pooled ([Pool]), when an event is stored relative to its response ([Ingest]),
-// how payment gateways answer ([gateway.Config]), how many files may be open, and whether a
-// shutdown drains.
+// how payment gateways answer ([gateway.Config]), how many requests are worked on at once
+// ([Capacity]), how many files may be open, and whether a shutdown drains.
 // Everything else is written so that the service itself is not the bottleneck.
 //
 // A payment ends CONFIRMED or DECLINED. If its gateway does not respond it is PENDING,
@@ -27,6 +27,10 @@
 //
 // With Kafka, an event has the id of its message as well, so that a message that is delivered
 // again is stored once.
+//
+// A service with a [Capacity] works on a limited number of requests at once, while the others
+// wait in order, and its further instances take time to boot: service_capacity,
+// service_requests_waiting, http_request_queue_seconds.
 //
 // Errors are counted by class: db_errors_total, of statements and of getting a connection,
 // and service_errors_total, of the service itself. ingest_oldest_event_seconds is the

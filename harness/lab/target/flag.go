@@ -25,6 +25,13 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.Pool.MaxLifetime, "pool-max-lifetime", c.Pool.MaxLifetime, "age at which a connection is replaced; 0 means never")
 	fs.BoolVar(&c.Pool.PerRequest, "pool-per-request", c.Pool.PerRequest, "open and close a pool for every request")
 
+	fs.IntVar(&c.Capacity.Slots, "capacity", c.Capacity.Slots, "requests that the service works on at once, while the others wait in order; 0 means no limit")
+	fs.IntVar(&c.Capacity.Most, "capacity-max", c.Capacity.Most, "capacity up to which the service grows, by further instances of --capacity each; 0 means that it does not")
+	fs.DurationVar(&c.Capacity.Boot, "boot", c.Capacity.Boot, "how long a further instance takes to start")
+	fs.DurationVar(&c.Capacity.After, "scale-after", c.Capacity.After, "for how long all of the capacity is in use, since a request had to wait, before a further instance is started")
+	fs.DurationVar(&c.Capacity.DownAfter, "scale-down-after", c.Capacity.DownAfter, "how long an instance is not needed before it ends")
+	fs.DurationVar(&c.Capacity.Work, "work", c.Capacity.Work, "least time that a request takes while the service works on it, without using CPU: a capacity of N is N/work requests per second")
+
 	fs.IntVar(&c.MaxOpenFiles, "max-open-files", c.MaxOpenFiles, "limit of the process's open files, connections included; 0 leaves it as it is")
 
 	c.Gateway.Flags(fs)
@@ -46,6 +53,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Kafka.Group, "kafka-group", c.Kafka.Group, "consumer group that stores the events")
 
 	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "time limit of a request")
+	fs.BoolVar(&c.LogRequests, "log-requests", c.LogRequests, "write the log as JSON, with one line for each request of the load and the trace id of its traceparent header")
 	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false drops both")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "how long a drain may take")
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,6 +20,7 @@ type metrics struct {
 	query       *prometheus.HistogramVec // by statement verb
 	connWait    prometheus.Histogram
 	requests    *prometheus.HistogramVec // by route and code
+	queue       prometheus.Histogram     // exported only with a capacity
 	poolsOpened prometheus.Counter
 	queued      prometheus.Gauge
 	dbErrors    *prometheus.CounterVec // by class
@@ -53,6 +55,8 @@ func newMetrics() *metrics {
 			"Time to get a connection: from the pool, queueing for it, or opening it.")),
 		requests: prometheus.NewHistogramVec(seconds("http_request_duration_seconds",
 			"Time from a request's header to the end of its response; code 499: the client had disconnected."), []string{"route", "code"}),
+		queue: prometheus.NewHistogram(seconds("http_request_queue_seconds",
+			"Time for which a request waited in the service until it had a free worker; a part of its duration.")),
 		gateway: prometheus.NewHistogramVec(seconds("gateway_duration_seconds",
 			"Time until a payment gateway responded or the call timed out."), []string{"call", "mode", "outcome"}),
 		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
@@ -118,6 +122,18 @@ func (m *metrics) watchQueue(in *ingestion) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingest_oldest_event_seconds", Help: "Age of the oldest event that was accepted and is not stored yet; 0: all are stored.",
 	}, func() float64 { return in.age().Seconds() }))
+}
+
+func (m *metrics) queuedFor(d time.Duration) { m.queue.Observe(d.Seconds()) }
+
+// watchCapacity exports how many requests the service works on at once, and how many wait.
+func (m *metrics) watchCapacity(l *limiter) {
+	gauge := func(name, help string, value func() int) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
+	}
+	gauge("service_capacity", "Requests that the service works on at once.", func() int { n, _ := l.state(); return n })
+	gauge("service_requests_waiting", "Requests that wait for a free worker of the service.", func() int { _, n := l.state(); return n })
+	m.registry.MustRegister(m.queue)
 }
 
 func (m *metrics) watchStream() { m.registry.MustRegister(m.redelivered) }

@@ -93,7 +93,16 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	}
 	m.watchQueue(events)
 	background := startWorkers(work, c, db, gateways, limited)
-	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
+	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout, work: c.Capacity.Work}
+	if c.Capacity.Slots > 0 {
+		s.limit = newLimiter(c.Capacity, log, m.queuedFor)
+		defer s.limit.stop()
+		m.watchCapacity(s.limit)
+	}
+	if c.LogRequests {
+		s.requests = startRequestLog(log.Handler())
+		defer s.requests.stop()
+	}
 	web := newWebServer(s.handler(), c.RequestTimeout, log)
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(countedListener{listener, m}) }()

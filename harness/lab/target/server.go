@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -21,19 +22,25 @@ type server struct {
 	m        *metrics
 	log      *limitedLog
 	timeout  time.Duration // of one request
+	limit    *limiter      // nil: none
+	work     time.Duration // least time of a request of the load
+	requests *requestLog   // nil: requests are not logged
 }
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /payments", s.createPayment)
-	mux.HandleFunc("GET /payments/{id}", s.showPayment)
-	mux.HandleFunc("GET /{$}", s.ingestQuery)
-	mux.HandleFunc("POST /events", s.ingestBody)
+	mux.HandleFunc("POST /payments", s.limited(s.createPayment))
+	mux.HandleFunc("GET /payments/{id}", s.limited(s.showPayment))
+	mux.HandleFunc("GET /{$}", s.limited(s.ingestQuery))
+	mux.HandleFunc("POST /events", s.limited(s.ingestBody))
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("GET /metrics", s.m.handler())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, http.StatusNotFound, "no such route") })
 	return s.measured(mux)
 }
+
+// notLoad are the patterns of requests that are no payments and no events.
+var notLoad = []string{"GET /healthz", "GET /metrics", "/"}
 
 // measured limits a request's body and time, and records its duration.
 func (s *server) measured(mux *http.ServeMux) http.Handler {
@@ -57,7 +64,11 @@ func (s *server) measured(mux *http.ServeMux) http.Handler {
 			if route == "" || route == "/" {
 				route = "other"
 			}
-			s.m.requests.WithLabelValues(route, strconv.Itoa(a.code)).Observe(time.Since(start).Seconds())
+			took := time.Since(start)
+			s.m.requests.WithLabelValues(route, strconv.Itoa(a.code)).Observe(took.Seconds())
+			if s.requests != nil && r.Pattern != "" && !slices.Contains(notLoad, r.Pattern) {
+				s.requests.add(r, a.code, took)
+			}
 			if left != nil {
 				panic(left)
 			}
@@ -156,6 +167,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		writeError(w, http.StatusConflict, err.Error())
 	case errors.Is(err, errReused):
 		writeError(w, http.StatusUnprocessableEntity, err.Error())
+	case errors.Is(err, errBusy):
+		s.m.errors.WithLabelValues(err.Error()).Inc()
+		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("%s within %s", err, s.timeout))
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
 		s.m.errors.WithLabelValues(err.Error()).Inc()
 		writeError(w, http.StatusServiceUnavailable, err.Error())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"assay/harness/hint"
 	"assay/harness/observe/metric"
@@ -45,8 +46,7 @@ func Open(dir string) (Run, error) {
 		}
 	}
 	r.Plan.Load = r.Plan.Load.At(r.Facts.Look)
-	r.Timeline = r.EmptyTimeline()
-	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
+	if r.Timeline, err = r.ReadTimeline(dir, nil); err != nil {
 		return Run{}, err
 	}
 	if r.Facts.Ledger.State == StateOK {
@@ -57,6 +57,21 @@ func Open(dir string) (Run, error) {
 		r.Ledger = &c
 	}
 	return r, nil
+}
+
+// ReadTimeline reads the frames of the run's folder, without the points to be left out;
+// nil: with all.
+func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeline, error) {
+	t := r.EmptyTimeline()
+	err := EachFrame(dir, func(f metric.Frame) error {
+		if leaveOut != nil {
+			f.Points = slices.DeleteFunc(f.Points, leaveOut)
+		}
+		t.Add(f)
+		return nil
+	})
+	t.ReadPushed()
+	return t, err
 }
 
 // readManifest reads the manifest of a sealed record.

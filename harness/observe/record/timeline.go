@@ -27,6 +27,7 @@ type Timeline struct {
 	ranked   []int32   // rank of each source by name, indexed by number; nil until read
 	bySource bySource
 	examples map[string][]Exemplar // of our own workers, by name of their series
+	pushed   Pushed
 }
 
 // Source is what was received from one sender.

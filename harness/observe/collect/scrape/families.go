@@ -36,7 +36,9 @@ func Parse(exposition []byte, wanted func(family string) bool) (Families, error)
 // count, or its HELP or TYPE.
 func isWanted(line string, wanted func(family string) bool) bool {
 	name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
-	if end := strings.IndexAny(name, "{ \n"); end >= 0 {
+	if quoted, ok := strings.CutPrefix(strings.TrimPrefix(name, "{"), `"`); ok { // a name of Prometheus 3, such as with dots
+		name, _, _ = strings.Cut(quoted, `"`)
+	} else if end := strings.IndexAny(name, "{ \n"); end >= 0 {
 		name = name[:end]
 	}
 	return wanted(name) || wanted(strings.TrimSuffix(name, "_sum")) || wanted(strings.TrimSuffix(name, "_count")) || wanted(strings.TrimSuffix(name, "_bucket"))

@@ -70,7 +70,7 @@ func (c *Collector) Start(ctx context.Context) error {
 		return nil
 	}
 	i := slices.IndexFunc(answers, func(a scrape.Answer[scraped]) bool { return a.Err == nil })
-	return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_* and %s", ErrAbsent, answers[i].Endpoint, queryDuration)
+	return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_*, %s and OpenTelemetry's http.server.request.duration", ErrAbsent, answers[i].Endpoint, queryDuration)
 }
 
 // noAnswer returns why no instance answered; nil if one did.

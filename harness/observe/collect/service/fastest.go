@@ -17,10 +17,11 @@ const withinBound = "statements within "
 // fastestShare is the share of statements that count as the fastest.
 const fastestShare = 0.1
 
-// countWithin adds a histogram's cumulative counts to a reading.
-func (r reading) countWithin(m *dto.Metric) {
+// countWithin adds a histogram's cumulative counts to a reading. unit is that of its
+// bounds, in ms.
+func (r reading) countWithin(m *dto.Metric, unit float64) {
 	for _, b := range m.GetHistogram().GetBucket() {
-		r[withinBound+strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)] += float64(b.GetCumulativeCount())
+		r[withinBound+strconv.FormatFloat(b.GetUpperBound()*unit, 'g', -1, 64)] += float64(b.GetCumulativeCount())
 	}
 }
 
@@ -30,16 +31,16 @@ func (r reading) fastest() (ms float64, ok bool) {
 	var bounds []float64
 	for key := range r {
 		if text, is := strings.CutPrefix(key, withinBound); is {
-			if s, err := strconv.ParseFloat(text, 64); err == nil {
-				bounds = append(bounds, s)
+			if ms, err := strconv.ParseFloat(text, 64); err == nil {
+				bounds = append(bounds, ms)
 			}
 		}
 	}
 	slices.Sort(bounds)
 	all := r[metric.ServiceQueries]
-	for _, s := range bounds {
-		if n := r[withinBound+strconv.FormatFloat(s, 'g', -1, 64)]; all > 0 && n >= fastestShare*all {
-			return s * msPerSecond, s*msPerSecond < 1e9 // not the bucket of all
+	for _, ms := range bounds {
+		if n := r[withinBound+strconv.FormatFloat(ms, 'g', -1, 64)]; all > 0 && n >= fastestShare*all {
+			return ms, ms < 1e9 // not the bucket of all
 		}
 	}
 	return 0, false

@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/semconv"
 )
 
 // queryDuration is a histogram or summary of the durations of all statements, in seconds,
@@ -16,11 +17,12 @@ const queryDuration = "db_query_duration_seconds"
 
 // source is a metric family from which a metric of the catalogue is read. Values are summed
 // over all label sets, because a service may have several pools. If several families are
-// sources of one metric, the first that the endpoint has is used.
+// sources of one metric, the first that the endpoint has is used: a service that exposes a
+// metric under two names is not counted twice.
 type source struct {
 	family string
 	value  func(*dto.Metric) (value float64, ok bool)
-	name   string  // in the metric catalogue
+	name   string  // in a reading: that of the metric catalogue, or errorPrefix and a class
 	scale  float64 // from the endpoint's unit to the catalogue's
 }
 
@@ -69,6 +71,9 @@ var sources = []source{
 	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, msPerSecond},
 	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
 	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
+	{"http_request_queue_seconds", sum, metric.ServiceQueueTime, msPerSecond},
+	{"service_requests_waiting", scrape.Value, metric.ServiceWaiting, 1},
+	{"service_capacity", scrape.Value, metric.ServiceCapacity, 1},
 	{"process_cpu_seconds_total", scrape.Value, metric.ServiceCPU, 1},
 	{"process_cpu_time_ns_total", scrape.Value, metric.ServiceCPU, 1e-9},
 	{"go_sched_gomaxprocs_threads", scrape.Value, metric.ServiceCPUs, 1},
@@ -84,25 +89,33 @@ var families = func() map[string]bool {
 	for _, s := range errorSources {
 		all[s.family] = true
 	}
+	for _, s := range otelSources {
+		all[s.family] = true
+	}
 	return all
 }()
 
-var (
-	// monitoringRoutes are values of the labels route and uri for requests of monitoring
-	// rather than of the load.
-	monitoringRoutes = []string{"/metrics", "/healthz", "/actuator"}
-	// backgroundCalls are values of the label call for downstream calls for which no
-	// request waits, such as the background inquiries of the reference service.
-	backgroundCalls = []string{"inquiry"}
-)
+// names are the metrics that are read, in the order of the points in a frame.
+var names = func() (all []string) {
+	for _, s := range sources {
+		all = append(all, s.name)
+	}
+	for _, s := range otelSources {
+		all = append(all, s.name)
+	}
+	return all
+}()
+
+// backgroundCalls are values of the label call for downstream calls for which no request
+// waits, such as the background inquiries of the reference service.
+var backgroundCalls = []string{"inquiry"}
 
 // isLoad reports whether a metric's labels are those of requests of the load.
 func isLoad(m *dto.Metric) bool {
 	for _, l := range m.GetLabel() {
 		switch l.GetName() {
 		case "route", "uri":
-			path := l.GetValue()[strings.LastIndexByte(l.GetValue(), ' ')+1:] // without the method
-			if slices.ContainsFunc(monitoringRoutes, func(route string) bool { return path == route || strings.HasPrefix(path, route+"/") }) {
+			if semconv.IsMonitoring(l.GetValue()) {
 				return false
 			}
 		case "call":
@@ -148,21 +161,32 @@ func parse(body []byte) (reading, error) {
 		return nil, err
 	}
 	r, from := reading{}, map[string]string{}
-	for _, s := range sources {
-		if other, ok := from[s.name]; ok && other != s.family {
-			continue
+	read := func(s source, key string, bounds float64) {
+		if other, ok := from[key]; ok && other != s.family {
+			return
 		}
 		for _, m := range found[s.family].GetMetric() {
 			if v, ok := s.value(m); ok && isLoad(m) {
 				r[s.name] += v * s.scale
-				from[s.name] = s.family
+				from[key] = s.family
 				if s.name == metric.ServiceQueries {
-					r.countWithin(m)
+					r.countWithin(m, bounds)
 				}
 			}
 		}
 	}
+	for _, s := range sources {
+		read(s, s.name, msPerSecond)
+	}
 	r.addErrors(found)
+	for name := range r {
+		if strings.HasPrefix(name, errorPrefix) {
+			from[name] = name
+		}
+	}
+	for _, s := range otelSources {
+		read(s.source, s.name+s.beside, s.bounds)
+	}
 	return r, nil
 }
 

@@ -134,19 +134,19 @@ func (r reading) add(other reading) {
 }
 
 // points returns the gauges of a reading and the increases of counters, in the order of
-// sources, then the errors by class.
+// names, then the errors by class.
 func (r reading) points() (points []metric.Point) {
 	done := map[string]bool{}
-	for _, s := range sources {
-		v, ok := r[s.name]
-		if !ok || done[s.name] {
+	for _, name := range names {
+		v, ok := r[name]
+		if !ok || done[name] || strings.HasPrefix(name, errorPrefix) {
 			continue
 		}
-		done[s.name] = true
-		if isGauge(s.name) {
-			points = append(points, metric.GaugePoint(metric.Of(s.name), v))
+		done[name] = true
+		if isGauge(name) {
+			points = append(points, metric.GaugePoint(metric.Of(name), v))
 		} else {
-			points = append(points, metric.CounterPoint(metric.Of(s.name), v))
+			points = append(points, metric.CounterPoint(metric.Of(name), v))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r)) {

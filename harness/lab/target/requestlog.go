@@ -1,0 +1,102 @@
+package target
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxLines bounds the lines that wait to be written, about 300 bytes each.
+const maxLines = 10_000
+
+// requestLog writes one line for each request of the load, with the trace id that its sender
+// gave it. No request waits for it: lines that cannot be written fast enough are left out,
+// and the next one says how many. It is safe for concurrent use.
+type requestLog struct {
+	to      slog.Handler
+	lines   chan requestLine
+	dropped atomic.Int64
+	quit    chan struct{}
+	done    sync.WaitGroup
+}
+
+// requestLine is what is known of a request.
+type requestLine struct {
+	end         time.Time
+	pattern     string // "POST /payments"
+	code        int
+	took        time.Duration
+	traceparent []string
+}
+
+func startRequestLog(to slog.Handler) *requestLog {
+	l := &requestLog{to: to, lines: make(chan requestLine, maxLines), quit: make(chan struct{})}
+	l.done.Go(l.write)
+	return l
+}
+
+// stop writes the lines that wait. Those of requests that end later are lost.
+func (l *requestLog) stop() {
+	close(l.quit)
+	l.done.Wait()
+}
+
+func (l *requestLog) write() {
+	write := func(line requestLine) { _ = l.to.Handle(context.Background(), l.record(line)) } // as slog.Logger does
+	for {
+		select {
+		case line := <-l.lines:
+			write(line)
+		case <-l.quit:
+			for len(l.lines) > 0 {
+				write(<-l.lines)
+			}
+			return
+		}
+	}
+}
+
+// add logs a request that has ended now.
+func (l *requestLog) add(r *http.Request, code int, took time.Duration) {
+	select {
+	case l.lines <- requestLine{time.Now(), r.Pattern, code, took, r.Header.Values("traceparent")}:
+	default:
+		l.dropped.Add(1)
+	}
+}
+
+func (l *requestLog) record(line requestLine) slog.Record {
+	record := slog.NewRecord(line.end, slog.LevelInfo, "request", 0)
+	method, path, _ := strings.Cut(line.pattern, " ")
+	record.AddAttrs(
+		slog.String("method", method), slog.String("path", strings.TrimSuffix(path, "{$}")),
+		slog.Int("status", line.code), slog.Float64("duration_ms", float64(line.took.Microseconds())/1000),
+	)
+	if id := traceID(line.traceparent); id != "" {
+		record.AddAttrs(slog.String("trace_id", id))
+	}
+	if n := l.dropped.Swap(0); n > 0 {
+		record.AddAttrs(slog.Int64("dropped_lines", n))
+	}
+	return record
+}
+
+// traceID is the trace id of a request's headers traceparent (W3C Trace Context); empty: it
+// has none, several, or an invalid one.
+func traceID(traceparent []string) string {
+	if len(traceparent) != 1 {
+		return ""
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent[0]})
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		return of.TraceID().String()
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package run_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/target"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// A step of the load exceeds the capacity of the service until a further instance has
+// booted: the diagnosis names the service, and says since when it had enough workers.
+func TestServiceThatNeedsTimeToGrow(t *testing.T) {
+	t.Parallel()
+	of := target.Capacity{Slots: 2, Most: 4, Boot: 7 * time.Second, After: time.Second, DownAfter: time.Minute, Work: 50 * time.Millisecond} // 40/s, then 80/s
+	expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
+		s := serve(t, "mysql", func(c *target.Config) { c.Capacity = of })
+		o := s.profile(t, "ingestion", spec.Load{
+			Unit: "rps", Target: 55, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 12, For: 6 * time.Second}, Hold: 20 * time.Second, Cooldown: time.Second,
+		})
+		o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(90)<250", Aggregate: spec.Percentile, Quantile: 0.9, Operator: "<", Bound: 250}}
+		r := certify(t, o)
+		v := verdict.Judge(r)
+		if v.Outcome != verdict.Fail {
+			return v
+		}
+		span := whole(r)
+		capacity, known := r.Timeline.Gauge(metric.ServiceCapacity, nil, metric.SourceService, span)
+		waiting, _ := r.Timeline.Gauge(metric.ServiceWaiting, nil, metric.SourceService, span)
+		step, grew := judged(r).From-span.From, int64(slices.Index(capacity, 4))
+		if grew < 0 || time.Duration(grew-step+1)*time.Second < of.After+of.Boot {
+			t.Errorf("the capacity was %v, known %v; the step was in second %d", capacity, known, step)
+		} else if slices.Max(waiting[step:grew]) == 0 {
+			t.Errorf("nobody waited until second %d: %v", grew, waiting)
+		}
+		if end := judged(r).To - span.From; slices.Min(waiting[end-5:end]) > 2 {
+			t.Errorf("requests still wait at the end: %v", waiting)
+		}
+		if slices.Max(waiting[:step]) > 5 {
+			t.Errorf("before the step %v requests waited", waiting[:step])
+		}
+		b := diagnose.Of(r, v).Bottleneck
+		// On a machine on which the generator lacks CPU it may only be the leading candidate.
+		named := b.Component == diagnose.Service && strings.Contains(b.Sentence, "requests wait for a free worker of the service") ||
+			b.Component == diagnose.Undetermined && strings.Contains(b.Sentence, " "+diagnose.Service+", with ")
+		said := slices.ContainsFunc(b.Evidence, func(text string) bool {
+			return strings.Contains(text, "capacity 2 of 2 in use") && strings.Contains(text, "it grew to 4 at ")
+		})
+		if !named || !said {
+			t.Errorf("%s\n%q", b.Sentence, b.Evidence)
+		}
+		queued, _ := r.Timeline.Sum(metric.ServiceQueueTime, nil, record.All)
+		served, _ := r.Timeline.Sum(metric.ServiceRequestTime, nil, record.All)
+		if queued <= 0 || queued > served {
+			t.Errorf("requests waited %g ms, of %g ms in the service", queued, served)
+		}
+		t.Log(b.Sentence, b.Evidence)
+		return v
+	})
+}
