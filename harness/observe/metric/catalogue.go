@@ -30,6 +30,7 @@ var (
 	statement = []string{"digest", "statement"}
 	variable  = []string{"name"}
 	request   = []string{"scenario", "name"}
+	stubbed   = []string{"stub", "endpoint", "background"}
 )
 
 const adviceReaders = "Name the replicas with --db-reader, or in the profile where the lag of the binlog reader can be read, and check that they are readable during the whole run."
@@ -90,7 +91,7 @@ var catalogue = slices.Concat(
 		// In the closing frame, totals over the run.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples of a metric that the worker aggregated"},
 		Descriptor{
-			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceReceiver},
+			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceReceiver, SourceStub},
 			Text: "in the closing frame of every source: frames sent before",
 		},
 		Descriptor{Name: WorkerSeed, Kind: Counter, Labels: []string{"seed"}, Text: "in the closing frame: 1, labelled with the seed of schedule and data"},
@@ -169,9 +170,27 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServiceRequests, Kind: Counter, Text: "requests completed"},
 		Descriptor{Name: ServiceRequestTime, Kind: Counter, Unit: "ms", Text: "time from a request's arrival at the service to its response"},
 		Descriptor{Name: ServiceDownstreamTime, Kind: Counter, Unit: "ms", Text: "time in calls to other services, as part of requests"},
+		Descriptor{Name: ServiceDownstreamCalls, Kind: Counter, Text: "calls to other services, as part of requests; each attempt counts"},
 		Descriptor{Name: ServiceCPU, Kind: Counter, Unit: "s", Text: "CPU time that the service used"},
 		Descriptor{Name: ServiceCPUs, Kind: Gauge, Text: "CPUs that the service may use"},
 		Descriptor{Name: ServiceInstances, Kind: Gauge, Text: "instances of the service that answered in the second, and over which its metrics are summed; only of a service whose instances are listed"},
+	),
+
+	// By the second in which the call, or the work on it, ended. The label background is
+	// "true" for calls for which no transaction waits.
+	sentBy(
+		SourceStub,
+		Descriptor{
+			Name: StubCalls, Kind: Counter, Labels: []string{"stub", "endpoint", "background", "outcome"}, View: "stub.calls",
+			Text: "calls by their outcome: answered, error, limited (429), hung, reset, abandoned (the caller left before the answer), unknown (404, no such endpoint)",
+		},
+		Descriptor{Name: StubCallTime, Kind: Counter, Unit: "ms", Labels: stubbed, View: "stub.call_ms", Text: "time from the arrival of each call until it was answered, or its caller left"},
+		Descriptor{
+			Name: StubWorkTime, Kind: Counter, Unit: "ms", Labels: []string{"stub", "endpoint", "background", "caller"}, View: "stub.work_ms",
+			Text: "time for which the stub worked on calls, by whether the caller still waited at the end: waiting, left",
+		},
+		Descriptor{Name: StubQueue, Kind: Gauge, Labels: stubbed, View: "stub.queue", Text: "calls that wait for one of the endpoint's slots, those whose caller has left included"},
+		Descriptor{Name: StubWorking, Kind: Gauge, Labels: stubbed, View: "stub.working", Text: "calls that the stub works on, those whose caller has left included"},
 	),
 
 	sentBy(

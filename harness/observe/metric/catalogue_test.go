@@ -22,7 +22,7 @@ func everything(metric.Descriptor) bool { return true }
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
-		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceReceiver, metric.SourceForeign,
+		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceReceiver, metric.SourceForeign, metric.SourceStub,
 	}
 	fields := map[string]bool{}
 	for _, d := range metric.Catalogue(everything) {
@@ -135,6 +135,7 @@ var titles = [][2]string{
 	{metric.SourceLag, "Replicas and binlog readers"},
 	{metric.SourceGauges, "Gauges that the profile names"},
 	{metric.SourceService, "Service under test"},
+	{metric.SourceStub, "Stubs"},
 	{metric.SourceHost, "Host of the generator"},
 	{metric.SourceReceiver, "Receiver of the coordinator"},
 	{metric.SourceForeign, "Other senders (OTLP)"},

@@ -16,6 +16,7 @@ const (
 	SourceLag      = "lag"      // lag of replicas and of binlog readers
 	SourceReceiver = "receiver" // the coordinator's own, of what it receives
 	SourceGauges   = "gauges"   // gauges of the service that the profile names
+	SourceStub     = "stub"     // stubs that stand in for services which the system under test calls (StubSource)
 	SourceForeign  = "otlp"     // in the catalogue only: senders other than this program, by OTLP
 
 	// Catalogue sources that no frame has: k6's metrics are sent by the workers, the
@@ -28,6 +29,7 @@ const (
 const (
 	workerPrefix  = SourceWorker + "/"
 	foreignPrefix = SourceForeign + "/"
+	stubPrefix    = SourceStub + "/"
 )
 
 // WorkerSource names the frames of worker i, from 0: "worker/0".
@@ -35,6 +37,12 @@ func WorkerSource(i int) string { return workerPrefix + strconv.Itoa(i) }
 
 // IsWorker reports whether a frame of this source comes from a worker.
 func IsWorker(source string) bool { return strings.HasPrefix(source, workerPrefix) }
+
+// StubSource names the frames of a stub: "stub/bank".
+func StubSource(name string) string { return stubPrefix + name }
+
+// IsStub reports whether a frame of this source comes from a stub.
+func IsStub(source string) bool { return strings.HasPrefix(source, stubPrefix) }
 
 // IsForeign reports whether the points of a frame of this source come from another
 // program, by OTLP.

@@ -69,6 +69,8 @@ var sources = []source{
 	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, msPerSecond},
 	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
 	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
+	{"gateway_duration_seconds", count, metric.ServiceDownstreamCalls, 1},
+	{"http_client_requests_seconds", count, metric.ServiceDownstreamCalls, 1},
 	{"process_cpu_seconds_total", scrape.Value, metric.ServiceCPU, 1},
 	{"process_cpu_time_ns_total", scrape.Value, metric.ServiceCPU, 1e-9},
 	{"go_sched_gomaxprocs_threads", scrape.Value, metric.ServiceCPUs, 1},
