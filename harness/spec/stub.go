@@ -129,15 +129,15 @@ func (p StubPhase) End() time.Duration {
 	return p.From + p.For
 }
 
-// concerns reports whether the phase changes an endpoint.
-func (p StubPhase) concerns(endpoint string) bool {
+// Concerns reports whether the phase changes an endpoint.
+func (p StubPhase) Concerns(endpoint string) bool {
 	return len(p.Endpoints) == 0 || slices.Contains(p.Endpoints, endpoint)
 }
 
 // At is the endpoint as it answers in a phase, and the factor on its latency.
 func (e StubEndpoint) At(p StubPhase) (_ StubEndpoint, latencyFactor float64) {
 	latencyFactor = 1
-	if !p.concerns(e.Name) {
+	if !p.Concerns(e.Name) {
 		return e, latencyFactor
 	}
 	set(&latencyFactor, p.LatencyFactor)

@@ -338,7 +338,7 @@ func (r *reader) checkStubPhase(n *node, s StubFile, p StubPhase, before []StubP
 		case q.Name == p.Name:
 			r.fail(n, "duplicate phase "+quote(p.Name), "")
 			return
-		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return p.concerns(e.Name) && q.concerns(e.Name) }):
+		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return p.Concerns(e.Name) && q.Concerns(e.Name) }):
 			r.fail(n, fmt.Sprintf("phase %s begins before phase %s of the same endpoint has ended", quote(p.Name), quote(q.Name)), `change "from" or "for"`)
 			return
 		}
