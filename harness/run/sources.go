@@ -56,6 +56,7 @@ func (r *run) startCollectors(ctx context.Context) {
 			r.note("no " + gauges.Source() + ": " + err.Error())
 		}
 	}
+	r.startStubs(ctx, running, c)
 	waits := r.waits(ctx)
 	if waits == nil {
 		c.absent(metric.SourceDatabase, "no database was named")

@@ -10,6 +10,7 @@ import (
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
 	"assay/harness/run"
+	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -108,7 +109,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		}
 	}
 	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
-	s, err := f.acquire(c, console, &runs[0], func() error { return each(runs, run.CheckMachine) })
+	profiles := make([]spec.Profile, len(runs))
+	for i, o := range runs {
+		profiles[i] = o.Profile
+	}
+	s, err := f.acquire(c, console, &runs[0], profiles, func() error { return each(runs, run.CheckMachine) })
 	if err != nil {
 		return err
 	}

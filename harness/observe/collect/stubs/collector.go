@@ -223,6 +223,7 @@ func (c *Collector) Fact() (f record.Stub, ok bool) {
 
 // Ledger visits the lines of the stub's ledger of the run, after Close, and counts them.
 func (c *Collector) Ledger(ctx context.Context, visit func(line []byte) error) (l record.StubLedger, err error) {
+	defer c.client.Close()
 	type payment struct{ endpoint, id string }
 	seen := map[payment]bool{}
 	err = c.client.Ledger(ctx, func(line []byte) error {
