@@ -198,6 +198,7 @@ type Bottleneck struct {
 	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component, without queued_ms
 	QueuedMs   *float64  `json:"queued_ms,omitempty"`                         // growth of the wait for connections that is charged to the component, which holds them; absent: none
 	Client     string    `json:"client,omitempty"`                            // the other client of the database that the component neighbour stands for
+	Cause      string    `json:"cause,omitempty"`                             // "retries": repeated calls keep the component downstream overloaded; absent: not known
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
 	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it

@@ -58,6 +58,17 @@ func gauge(source, name string, labels ...string) columnIndex {
 	}})
 }
 
+// gaugeOverAll is the sum of the last values that all sources sent.
+func gaugeOverAll(name string, labels ...string) columnIndex {
+	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
+		values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
+		for i := range values {
+			values[i], ok[i] = line.GaugeSum(s.Name, s.Labels, span.From+int64(i))
+		}
+		return fillGaps(values, ok)
+	}})
+}
+
 func counts(line *record.Timeline, s metric.Series, span record.Span) []float64 {
 	return line.Counts(s.Name, s.Labels, span)
 }
@@ -93,6 +104,11 @@ var (
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
 	poolTimeouts    = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorPoolTimeout)
 	serviceRefused  = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorTooMany)
+
+	// Stubs, of calls for which transactions wait, by the second in which they ended.
+	stubTime  = counter(metric.StubCallTime, "background", "false")
+	stubCalls = counter(metric.StubCalls, "background", "false")
+	stubQueue = gaugeOverAll(metric.StubQueue, "background", "false") // calls that wait, those included whose callers have left
 
 	// The database.
 	statementTime = counter(metric.DBStatementTime) // measured by the database

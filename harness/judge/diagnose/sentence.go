@@ -52,6 +52,9 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 		if b.Component == Service && a.serviceStopped(a.hold, a.base) {
 			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
 		}
+		if b.Cause == Retries {
+			c.Meaning, c.Remedy = a.retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
+		}
 		if path := a.slowPath(); b.Component == Network && path != "" {
 			c.Meaning = "the time is spent on the network between " + path
 		}
