@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,10 +17,13 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/doctor"
 	"assay/harness/hint"
+	"assay/harness/lab/experiment"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/stubs"
+	"assay/harness/run"
 	"assay/harness/servers/process"
 	"assay/harness/spec"
 	"assay/harness/trial"
@@ -66,6 +70,9 @@ func (s *System) startStubs(ctx context.Context, o Options, used []usedStub, p *
 	given := s.stubToken != ""
 	s.stubToken = cmp.Or(s.stubToken, rand.Text())
 	for _, u := range used {
+		if _, err := readStub(u.file); err != nil {
+			return err
+		}
 		at, _ := url.Parse(u.url) // stubsOf has parsed it
 		port, _ := strconv.Atoi(at.Port())
 		if err := process.CheckPort(port); errors.Is(err, process.ErrPortTaken) && given {
@@ -77,7 +84,7 @@ func (s *System) startStubs(ctx context.Context, o Options, used []usedStub, p *
 		if err := s.startStub(ctx, o, u, net.JoinHostPort(at.Hostname(), at.Port())); err != nil {
 			return fmt.Errorf("start stub %s: %w", u.name, err)
 		}
-		p.Step("stub " + u.name + " is up at " + u.url)
+		p.Step("stub %s is up at %s", u.name, u.url)
 	}
 	return nil
 }
@@ -114,6 +121,51 @@ func (s *System) startStub(ctx context.Context, o Options, u usedStub, address s
 		return fmt.Errorf("%w (log: %s)", err, path)
 	}
 	return nil
+}
+
+// examineStubs finds which stubs of the profiles lack: those that are started with the local
+// stack their files, and others an answer.
+func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (all doctor.Findings) {
+	started, err := stubsOf(o.File, profiles)
+	if o.Target != "" {
+		started = nil
+	}
+	for _, p := range profiles {
+		if len(p.Stubs) == 0 {
+			continue
+		}
+		f := doctor.Finding{Check: checkStubs, Profile: p.Name, State: doctor.OK, Observed: experiment.Count(len(p.Stubs), "stub"), Needed: "answer, or can be started"}
+		of := o
+		of.Profile = p
+		of.Profile.Stubs = maps.Clone(p.Stubs)
+		for name, s := range p.Stubs {
+			i := slices.IndexFunc(started, func(u usedStub) bool { return u.url == s.URL })
+			if i < 0 {
+				continue
+			}
+			delete(of.Profile.Stubs, name)
+			if _, bad := readStub(started[i].file); bad != nil {
+				err = bad
+			}
+		}
+		if err == nil {
+			err = run.CheckStubs(ctx, of)
+		}
+		if err != nil {
+			f.State, f.Observed, f.Why, f.Remedy = doctor.Lacking, "no stub", err.Error(), cmp.Or(hint.Of(err), "correct the profile's stubs")
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// readStub reads a stub file.
+func readStub(path string) (spec.StubFile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return spec.StubFile{}, hint.With(fmt.Errorf("the stub file cannot be read: %w", err), `correct "file" of the profile's stub`)
+	}
+	return spec.DecodeStub(path, data)
 }
 
 // callingStubs are the arguments with which the reference service is started: it calls the
