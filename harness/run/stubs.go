@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,18 +37,18 @@ func (o Options) stubCollectors() (all []*stubs.Collector, err error) {
 	return all, nil
 }
 
-// CheckStubs returns why a run could not begin at one of the profile's stubs.
+// CheckStubs returns why a run could not begin at the first of the profile's stubs at which
+// it could not.
 func CheckStubs(ctx context.Context, o Options) error {
 	all, err := o.stubCollectors()
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(all))
-	for i, s := range all {
-		errs[i] = s.Check(ctx)
+	for _, s := range all {
+		err = cmp.Or(err, s.Check(ctx))
 		_ = s.Close() // its connections: nothing has begun
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // startStubs begins to read the profile's stubs. The preflight has reached them.
@@ -66,12 +67,11 @@ func (r *run) startStubs(ctx, running context.Context, c *collection) {
 }
 
 // beginStubs tells the stubs when the load starts, which their phases follow.
-func (r *run) beginStubs(ctx context.Context) error {
-	errs := make([]error, len(r.stubs))
-	for i, s := range r.stubs {
-		errs[i] = s.Begin(ctx, r.t0)
+func (r *run) beginStubs(ctx context.Context) (err error) {
+	for _, s := range r.stubs {
+		err = cmp.Or(err, s.Begin(ctx, r.t0))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // stubFacts reads the ledgers of the stubs into the record, and returns what is known of each,

@@ -96,7 +96,9 @@ func (s *Stub) State() stubs.State {
 	state := stubs.State{Instance: s.instance, Phases: s.file.Phases, Run: s.session.current(), Forgotten: s.book.lost()}
 	state.File.Path, state.File.SHA256 = s.file.Path, s.file.Digest
 	for _, e := range s.endpoints {
-		state.Endpoints = append(state.Endpoints, e.state())
+		if c := e.state(); e.Name != unknown || len(c.Calls) > 0 {
+			state.Endpoints = append(state.Endpoints, c)
+		}
 	}
 	return state
 }
