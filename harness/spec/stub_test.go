@@ -3,6 +3,7 @@ package spec_test
 import (
 	"encoding/json"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +150,26 @@ func TestDecodeReadsStubs(t *testing.T) {
 	}
 	if bank, mail := f.StubPath(got["bank"]), f.StubPath(got["mail"]); bank != "testdata/good/stubs/bank.json" || mail != "" {
 		t.Errorf("files %q and %q", bank, mail)
+	}
+}
+
+// The stub files of this repository and of its documentation are valid.
+func TestStubsOfTheProject(t *testing.T) {
+	schema := schematest.Compile(t, "stub.schema.json")
+	_, doc, _ := strings.Cut(string(read(t, "../../docs/stubs.md")), "```json\n")
+	doc, _, _ = strings.Cut(doc, "```")
+	files := map[string][]byte{"docs/stubs.md": []byte(doc)}
+	paths, err := filepath.Glob("../../stubs/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("files %v, error %v", paths, err)
+	}
+	for _, path := range paths {
+		files[path] = read(t, path)
+	}
+	for path, data := range files {
+		if _, err := spec.DecodeStub(path, data); err != nil {
+			t.Error(err)
+		}
+		schematest.Validate(t, schema, data)
 	}
 }
