@@ -44,6 +44,9 @@ certificate authorities to trust, and iamRegion=REGION, to log in with IAM. With
 --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's Performance
 Insights; ASSAY_DB, if set, is then the DSN of the same database, for the ledger.
 
+A profile with stubs needs the token of theirs in ASSAY_STUB_TOKEN (assay help stub).
+With the local stack, certify starts those that have a file.
+
 With ASSAY_INFLUX_URL, or an InfluxDB in the local stack, the run is written there
 as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signed
 (assay help keygen).

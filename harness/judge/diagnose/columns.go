@@ -100,6 +100,7 @@ var (
 	queries         = counter(metric.ServiceQueries)
 	queryFastest    = gauge(metric.SourceService, metric.ServiceQueryFastest) // bound of the fastest tenth of statements
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
+	downstreamCalls = counter(metric.ServiceDownstreamCalls)
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
 	poolTimeouts    = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorPoolTimeout)

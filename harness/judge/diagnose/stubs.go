@@ -17,12 +17,17 @@ const (
 	minQueued  = 1
 )
 
-// callsPerTransaction is the number of calls to stubs per transaction of a window.
+// callsPerTransaction is the number of calls to other services per transaction of a window, as
+// stubs count them or, without stubs, as the service does.
 func (a *analysis) callsPerTransaction(w window) float64 {
+	calls := downstreamCalls
+	if a.known[stubCalls] {
+		calls = stubCalls
+	}
 	if w.parts == nil {
 		return 0
 	}
-	return w.sum[stubCalls] / a.ended(w.sum)
+	return w.sum[calls] / a.ended(w.sum)
 }
 
 // retriedIn reports whether in a window calls are repeated, and a queue of them waits in the
@@ -99,7 +104,7 @@ func (a *analysis) stubEvidence() (all []string) {
 		}
 	}
 	if now, before := a.callsPerTransaction(a.hold), a.callsPerTransaction(a.base); before > 0 && now >= minRetries*before {
-		all = append(all, fmt.Sprintf("The service made %s calls to stubs per transaction, against %s at the baseline: it repeats calls.", number(now), number(before)))
+		all = append(all, fmt.Sprintf("The service made %s calls to other services per transaction, against %s at the baseline: it repeats calls.", number(now), number(before)))
 	}
 	if queued := a.hold.perSecond(stubQueue); queued >= minQueued {
 		text := fmt.Sprintf("On average %s calls waited in the queue of a stub", number(queued))

@@ -96,15 +96,13 @@ type arrival struct {
 	fate  fate
 	wait  time.Duration // until the rate limit would let it pass; 0: it does
 	work  *work         // nil: none
-	run   string
-	id    ledger.Hash // zero: none
-	begun time.Time   // of the counts in which it counts
+	id    ledger.Hash   // zero: none
+	begun time.Time     // of the counts in which it counts
 }
 
-func (e *endpoint) arrive(r *http.Request, at time.Time) *arrival {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a := &arrival{at: at, run: e.run, begun: e.since}
+// enter counts a call that has arrived; the lock is held.
+func (e *endpoint) enter(r *http.Request, at time.Time) *arrival {
+	a := &arrival{at: at, begun: e.since}
 	if id := r.Header.Get(headerID); id != "" {
 		a.id = ledger.HashOf(e.run, id)
 	}
@@ -112,6 +110,14 @@ func (e *endpoint) arrive(r *http.Request, at time.Time) *arrival {
 	if !e.frozen {
 		e.counts.Open++
 	}
+	return a
+}
+
+// arrive decides what becomes of a call, and begins the work on it.
+func (e *endpoint) arrive(r *http.Request, at time.Time) *arrival {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.enter(r, at)
 	if e.limiter != nil && !e.limiter.AllowN(at, 1) {
 		a.fate.outcome = metric.StubLimited
 		a.wait = time.Duration(float64(time.Second) * max(0, 1-e.limiter.TokensAt(at)) / e.now.Limit.Rate)

@@ -52,7 +52,7 @@ func New(f spec.StubFile, token string) (*Stub, error) {
 		}
 		s.endpoints = append(s.endpoints, made)
 	}
-	other := newEndpoint(s, spec.StubEndpoint{Name: unknown, Background: true})
+	other := newEndpoint(s, spec.StubEndpoint{Name: unknown, Background: true}) // no phase changes it
 	s.endpoints = append(s.endpoints, other)
 	if err := handle(s.calls, "/", http.HandlerFunc(other.refuse)); err != nil {
 		s.endpoints = s.endpoints[:len(s.endpoints)-1] // an endpoint of the file matches everything
@@ -74,7 +74,9 @@ func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
 
 // refuse answers a call that no endpoint matches.
 func (e *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
-	a := e.arrive(r, time.Now())
+	e.mu.Lock()
+	a := e.enter(r, time.Now())
+	e.mu.Unlock()
 	e.end(a, metric.StubUnknown, http.StatusNotFound)
 	http.Error(w, "the stub has no such endpoint", http.StatusNotFound)
 }

@@ -65,7 +65,7 @@ func (s *session) schedule() {
 // apply lets each endpoint behave as in the phases that hold now.
 func (s *session) apply() {
 	now := time.Now()
-	for _, e := range s.stub.endpoints {
+	for _, e := range s.stub.endpoints[:len(s.stub.file.Endpoints)] {
 		as, factor := e.StubEndpoint, 1.0
 		if !s.t0.IsZero() {
 			for _, p := range s.stub.file.Phases {
