@@ -4,9 +4,9 @@ package assay
 
 import "embed"
 
-// Files are the reference scenarios and their profiles, the dashboards, and what
+// Files are the reference scenarios, their profiles and stubs, the dashboards, and what
 // Docker Compose needs, by their paths in this repository.
 //
-//go:embed thresholds.json scenarios dashboards docker-compose.yml Dockerfile .dockerignore docker
+//go:embed thresholds.json scenarios stubs dashboards docker-compose.yml Dockerfile .dockerignore docker
 //go:embed docker-compose.yml Dockerfile .dockerignore docker
 var Files embed.FS

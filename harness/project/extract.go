@@ -9,10 +9,10 @@ import (
 	"assay"
 )
 
-// Extract writes the reference scenarios and their profiles, as they are in this program,
+// Extract writes the reference scenarios, their profiles and stubs, as they are in this program,
 // into a folder, and returns the path of thresholds.json there.
 func Extract(dir string) (thresholds string, err error) {
-	for _, root := range []string{"thresholds.json", "scenarios"} {
+	for _, root := range []string{"thresholds.json", "scenarios", "stubs"} {
 		err := fs.WalkDir(assay.Files, root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

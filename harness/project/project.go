@@ -19,16 +19,17 @@ import (
 //go:embed all:files
 var own embed.FS
 
-// The JSON Schemas of thresholds.json and of experiment files, for editors.
+// The JSON Schemas of thresholds.json, of experiment files and of stub files, for editors.
 const (
 	schemaFile           = "thresholds.schema.json"
 	experimentSchemaFile = "experiment.schema.json"
+	stubSchemaFile       = "stub.schema.json"
 )
 
 // projectFiles returns the files of a new project by their slashed paths: some of this
 // repository, and some that only a new project has.
 func projectFiles() (map[string][]byte, error) {
-	all := map[string][]byte{schemaFile: spec.Schema, experimentSchemaFile: spec.ExperimentSchema}
+	all := map[string][]byte{schemaFile: spec.Schema, experimentSchemaFile: spec.ExperimentSchema, stubSchemaFile: spec.StubSchema}
 	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
 		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -49,8 +50,10 @@ func projectFiles() (map[string][]byte, error) {
 	}
 	all["thresholds.json"] = thresholds
 	for path, data := range all {
-		if strings.HasPrefix(path, "scenarios/experiments/") {
-			all[path] = bytes.Replace(data, []byte("harness/spec/"+experimentSchemaFile), []byte(experimentSchemaFile), 1)
+		for folder, schema := range map[string]string{"scenarios/experiments/": experimentSchemaFile, "stubs/": stubSchemaFile} {
+			if strings.HasPrefix(path, folder) {
+				all[path] = bytes.Replace(data, []byte("harness/spec/"+schema), []byte(schema), 1)
+			}
 		}
 	}
 	delete(all, "gitignore")

@@ -38,6 +38,12 @@ func TestFilesMakeAProject(t *testing.T) {
 		if len(files[p.Scenario]) == 0 {
 			t.Errorf("profile %s: no %s", name, p.Scenario)
 		}
+		for stub, s := range p.Stubs {
+			data := files[s.File]
+			if _, err := spec.DecodeStub(s.File, data); err != nil || !strings.Contains(string(data), `"$schema": "../`+stubSchemaFile+`"`) {
+				t.Errorf("profile %s: stub %s: %v", name, stub, err)
+			}
+		}
 	}
 	if _, err := file.Profile("checkout"); err != nil {
 		t.Error(err)
@@ -56,6 +62,9 @@ func TestFilesMakeAProject(t *testing.T) {
 		if _, err := file.Profile(e.Profile); err != nil || !strings.Contains(string(data), `"$schema": "../../`+experimentSchemaFile+`"`) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	if len(files[stubSchemaFile]) == 0 {
+		t.Error("there is no schema of stubs")
 	}
 	if experiments == 0 || len(files[experimentSchemaFile]) == 0 {
 		t.Error("there is no experiment, or no schema of experiments")

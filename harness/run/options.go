@@ -32,6 +32,7 @@ type Options struct {
 	DSN           string             // of the database; empty: none
 	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
 	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
+	StubToken     string             // of the profile's stubs: a secret
 	Readers       []string           // DSNs of replicas whose lag is watched
 	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
 	Journal       string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal

@@ -74,6 +74,9 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 	if err := errors.Join(refusal(found), CheckFaults(o.Profile, o.FaultNodes)); err != nil {
 		return nil, err
 	}
+	if err := CheckStubs(ctx, o); err != nil {
+		return nil, err
+	}
 	found = append(found, doctor.External(ctx, s)...)
 	if ctx.Err() != nil { // interrupted checks prove nothing
 		return nil, context.Cause(ctx)

@@ -87,6 +87,9 @@ func resume(ctx context.Context, o Options) error {
 	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: what only it measured has a gap", away))
 	r.openView(ctx)
 	r.startCollectors(ctx)
+	if err := r.beginStubs(ctx); err != nil {
+		r.note(err.Error())
+	}
 	if e := r.resumed.Environment; e != nil {
 		r.beginView(*e)
 	}

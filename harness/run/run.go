@@ -17,6 +17,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -89,6 +90,7 @@ type run struct {
 	joined      []wire.Hello     // of the workers, by number
 	collect     *collection
 	service     *service.Collector
+	stubs       []*stubs.Collector
 	database    databases.Collector // nil: none
 	view        *influx.View        // nil: none
 	t0          time.Time           // with a monotonic reading
@@ -155,6 +157,9 @@ func (r *run) start(ctx context.Context) error {
 	// The same instant on the monotonic clock, which the workers follow too.
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
+	if err := r.beginStubs(ctx); err != nil {
+		return err
+	}
 	r.beginView(environment)
 	if r.Join.Remote && r.Join.Token != "" {
 		r.step("if this coordinator is killed, continue within 30 s: assay certify --resume " + r.Dir)
@@ -176,7 +181,9 @@ func (r *run) finish(ctx context.Context) error {
 		r.ledger.await(ctx, r.acks.Load(), r.stepWithLag)
 	}
 	collected := r.collect.stop()
-	limitations := append(collected.notes, r.watch.limitations(r.t0.Unix(), r.guardedUntil(ended))...)
+	stubFacts, limitations := r.stubFacts(ctx)
+	limitations = append(limitations, collected.notes...)
+	limitations = append(limitations, r.watch.limitations(r.t0.Unix(), r.guardedUntil(ended))...)
 	if err := r.stopListening(); err != nil {
 		limitations = append(limitations, fmt.Sprintf("the coordinator's address was not served to the end: %v", err))
 	}
@@ -194,7 +201,7 @@ func (r *run) finish(ctx context.Context) error {
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Faults: r.faults, Invariants: r.ledger.violated, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
+		Collectors: collected.states, Stubs: stubFacts, Ledger: ledgerFact, Faults: r.faults, Invariants: r.ledger.violated, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt, Workers: workers,
 	}
 	sealed := r.sealError(cmp.Or(compareError, r.writer.Seal(facts)))

@@ -22,7 +22,7 @@ import (
 )
 
 // childCommands are what the test binary runs when re-executed with that argument.
-var childCommands = map[string]func() error{serveCommand: runReferenceService, coordinatorCommand: runCoordinator}
+var childCommands = map[string]func() error{serveCommand: runReferenceService, coordinatorCommand: runCoordinator, stubCommand: runStub}
 
 // performanceInsights is the API of all tests, which run in parallel.
 var performanceInsights *pitest.Router

@@ -62,6 +62,7 @@ func (r *run) startCollectors(ctx context.Context) {
 			r.note("no " + neighbours.Source() + ": " + err.Error())
 		}
 	}
+	r.startStubs(ctx, running, c)
 	waits := r.waits(ctx)
 	if waits == nil {
 		c.absent(metric.SourceDatabase, "no database was named")

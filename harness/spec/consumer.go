@@ -29,7 +29,7 @@ func (r *reader) consumer(n *node) *Consumer {
 		text, ok := r.text(b)
 		switch {
 		case !ok:
-		case !isBroker(text):
+		case !isHostPort(text):
 			r.fail(b, fmt.Sprintf("%s is not host:port", quote(text)), "write for example "+example["brokers"])
 		case slices.Contains(c.Brokers, text):
 			r.fail(b, "duplicate broker "+quote(text), "")
@@ -45,7 +45,7 @@ func (r *reader) consumer(n *node) *Consumer {
 
 var hostPort = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$`)
 
-func isBroker(text string) bool {
+func isHostPort(text string) bool {
 	m := hostPort.FindStringSubmatch(text)
 	if m == nil {
 		return false

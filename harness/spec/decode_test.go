@@ -200,7 +200,7 @@ func TestProfileNamesTheNearest(t *testing.T) {
 	if want := `../../thresholds.json: profiles: unknown profile "paymnet": did you mean "payment"?`; bad.Error() != want {
 		t.Errorf("error  %s\nwanted %s", bad, want)
 	}
-	if want := "profiles: connections, connections-proxy, event, failover, failover-sql, failover-sql-direct, ingestion, ingestion-30k, ingestion-certificate, ingestion-kafka, payment, payment-certificate, payment-experiment, sql-empty, sql-log, stale-reads, tpcc, tpcc-two-writers"; bad.Hint() != want {
+	if want := "profiles: connections, connections-proxy, event, failover, failover-sql, failover-sql-direct, ingestion, ingestion-30k, ingestion-certificate, ingestion-kafka, payment, payment-bank, payment-certificate, payment-experiment, sql-empty, sql-log, stale-reads, tpcc, tpcc-two-writers"; bad.Hint() != want {
 		t.Errorf("hint   %s\nwanted %s", bad.Hint(), want)
 	}
 }

@@ -40,6 +40,14 @@ var example = map[string]string{
 	"generator-drops": `"generator-drops": 0.001`, "offered": `"offered": 0.005`, "machine": `"machine": 0.02`, "generator-cpu": `"generator-cpu": 0.8`,
 	"collector": `"collector": {"share": 0.99, "gap": "2s"}`, "share": `"share": 0.99`, "gap": `"gap": "2s"`,
 	"$schema": `"$schema": "thresholds.schema.json"`,
+	"stubs":   `"stubs": {"bank": ` + stubRefExample + `}`, "file": `"file": "stubs/bank.json"`,
+
+	// Of stub files.
+	"listen": `"listen": "127.0.0.1:18090"`, "endpoints": `"endpoints": [{"name": "charge", "match": "POST /charge", "latency": {"p50": "20ms", "p99": "80ms"}}]`,
+	"match": `"match": "POST /charge"`, "latency": `"latency": {"p50": "20ms", "p99": "80ms"}`, "p50": `"p50": "20ms"`, "p99": `"p99": "80ms"`, "fixed": `"fixed": "20ms"`,
+	"status": `"status": 503`, "hang": `"hang": 0.001`, "reset": `"reset": 0.001`,
+	"limit": `"limit": {"rate": 100, "burst": 20}`, "burst": `"burst": 20`, "concurrency": `"concurrency": 50`, "background": `"background": true`,
+	"phases": `"phases": [{"name": "slow", "from": "60s", "for": "20s", "latency_factor": 20}]`, "latency_factor": `"latency_factor": 20`,
 
 	// Of experiment files.
 	"question": `"question": "does the binlog hold the commits up?"`, "source": `"source": "report A"`, "profile": `"profile": "payment"`,
@@ -66,6 +74,8 @@ func exampleOf(n *node) string {
 		return fmt.Sprintf(`"orders": {"neighbour": %s, %s}`, neighbourExample, example["neighbour-threshold"])
 	case n.parent.name == "gauges":
 		return fmt.Sprintf("%q: %s", n.name, gaugeExample)
+	case n.parent.name == "stubs":
+		return fmt.Sprintf("%q: %s", n.name, stubRefExample)
 	case n.parent.name == "slo":
 		return `"transaction_duration": ["p(95)<250"]`
 	}
@@ -83,11 +93,34 @@ func exampleIn(n *node, key string) string {
 	if key == "metric" && (n.name == "gauge" || n.parent != nil && n.parent.name == "gauges") {
 		return strings.Trim(gaugeExample, "{}")
 	}
+	if like, ok := stubExample(n, key); ok {
+		return like
+	}
 	return example[key]
 }
 
 // neighbourExample is the value of a neighbour's key.
 const neighbourExample = `{"url": "http://127.0.0.1:9404/health"}`
+
+// stubExample is the example for a key that means something else elsewhere.
+func stubExample(n *node, key string) (like string, ok bool) {
+	in := n.name
+	if in == "" && n.parent != nil { // an element of a list
+		in = n.parent.name
+	}
+	like, ok = map[string]string{
+		"endpoints name": `"name": "charge"`, "phases name": `"name": "slow"`, "phases from": `"from": "60s"`, "phases endpoints": `"endpoints": ["charge"]`,
+		"endpoints errors": `"errors": {"rate": 0.01, "status": 503}`, "phases errors": `"errors": {"rate": 0.01, "status": 503}`,
+		"errors rate": `"rate": 0.01`, "limit rate": `"rate": 100`, "endpoints status": `"status": 200`,
+	}[in+" "+key]
+	if n.parent != nil && n.parent.name == "stubs" && key == "url" {
+		return `"url": "http://127.0.0.1:18090"`, true
+	}
+	return like, ok
+}
+
+// stubRefExample is the value of a key of a profile's stubs.
+const stubRefExample = `{"url": "http://127.0.0.1:18090", "file": "stubs/bank.json"}`
 
 // gaugeExample is the value of a gauge's key.
 const gaugeExample = `{"metric": "ingest_queue_length"}`

@@ -31,6 +31,7 @@ type Profile struct {
 	Abort       []Abort          `json:"abort,omitempty"`
 	Faults      []Fault          `json:"faults,omitempty"`     // that the run injects, in the order of their times
 	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
+	Stubs       map[string]Stub  `json:"stubs,omitempty"`      // that stand in for services the system under test calls, by name
 	Needs       []string         `json:"needs,omitempty"`      // what the script gets: "db", the database's DSN; "db_nodes", those of its nodes
 	Env         Env              `json:"env,omitempty"`        // further variables of the script
 	Marking     Marking          `json:"marking,omitzero"`     // of the requests, as test traffic
@@ -53,7 +54,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	optional := []string{"timeout", "think", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "marking", "rules", "flows"}
+	optional := []string{"timeout", "think", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "stubs", "needs", "env", "marking", "rules", "flows"}
 	flows := n.get("flows") != nil
 	if flows {
 		optional = slices.DeleteFunc(append(optional, "load", "slo"), func(key string) bool { return key == "flows" || key == "ledger" || key == "think" })
@@ -84,6 +85,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Faults = r.faultList(n.get("faults"))
 	r.checkFaults(n.get("faults"), p)
 	p.Invariants = r.invariants(n.get("invariants"))
+	p.Stubs = r.stubs(n.get("stubs"))
 	p.Needs = r.needs(n.get("needs"))
 	p.Env = r.env(n.get("env"))
 	p.Marking = r.marking(n.get("marking"))
@@ -100,21 +102,24 @@ var ofFlows = map[string]refusal{
 
 // scenario reads a path below the folder of the thresholds file: the record holds the
 // path and digest, and the path must be valid on another machine.
-func (r *reader) scenario(n *node) string {
+func (r *reader) scenario(n *node) string { return r.filePath(n, example["scenario"], ".js", ".ts") }
+
+// filePath reads the path of a file below the folder of the thresholds file, with one of
+// these endings.
+func (r *reader) filePath(n *node, like string, endings ...string) string {
 	text, ok := r.text(n)
 	if !ok {
 		return ""
 	}
 	clean := path.Clean(text)
-	hint := "write for example " + example["scenario"]
+	hint := "write for example " + like
 	switch {
 	case slices.Contains(strings.Split(text, "/"), ".."):
 		r.fail(n, fmt.Sprintf("%s leaves the folder of the thresholds file", quote(text)), hint)
 	case path.IsAbs(text), !fs.ValidPath(clean), strings.ContainsAny(text, "\\:\x00"):
 		r.fail(n, fmt.Sprintf("%s is not a relative path", quote(text)), hint)
-	case !strings.HasSuffix(clean, ".js") && !strings.HasSuffix(clean, ".ts"),
-		strings.HasPrefix(path.Base(clean), "."):
-		r.fail(n, fmt.Sprintf("%s is not a .js or .ts file", quote(text)), hint)
+	case !slices.Contains(endings, path.Ext(clean)), strings.HasPrefix(path.Base(clean), "."):
+		r.fail(n, fmt.Sprintf("%s is not a %s file", quote(text), strings.Join(endings, " or ")), hint)
 	}
 	return clean
 }

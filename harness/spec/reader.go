@@ -210,7 +210,10 @@ func (r *reader) oneOf(n *node, what string, words ...string) (word string, ok b
 }
 
 // metricsURL reads the URL of exposed metrics; empty if the key is missing.
-func (r *reader) metricsURL(n *node) string {
+func (r *reader) metricsURL(n *node) string { return r.httpURL(n, example["url"]) }
+
+// httpURL reads a URL; empty if the key is missing.
+func (r *reader) httpURL(n *node, like string) string {
 	if !r.is(n, jsontext.KindString, exampleOf(n)) {
 		return ""
 	}
@@ -220,7 +223,7 @@ func (r *reader) metricsURL(n *node) string {
 		if strings.Contains(shown, "@") { // it may contain a password
 			shown = "the text"
 		}
-		r.fail(n, shown+" is not an http or https URL without user and password", "write for example "+example["url"])
+		r.fail(n, shown+" is not an http or https URL without user and password", "write for example "+like)
 	}
 	return n.text
 }

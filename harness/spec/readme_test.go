@@ -31,7 +31,7 @@ func TestReadme(t *testing.T) {
 	}
 	for _, key := range []string{
 		"scenario", "load.unit", "load.target", "hold", "load.hold_max", "load.warmup", "ramp", "cooldown", "load.baseline",
-		"load.stages", "load.spacing", "timeout", "slo", "ledger", "abort", "binlog_reader", "gauges", "needs", "env", "marking", "rules",
+		"load.stages", "load.spacing", "timeout", "slo", "ledger", "abort", "binlog_reader", "gauges", "stubs", "needs", "env", "marking", "rules",
 	} {
 		if !strings.Contains(string(readme), "`"+key+"`") {
 			t.Errorf("the README's table has no key %s", key)

@@ -16,6 +16,7 @@ import (
 	"assay/harness/lab/search"
 	"assay/harness/lab/search/trials"
 	"assay/harness/run"
+	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -49,6 +50,9 @@ user:password@tcp(127.0.0.1:3306)/shop or postgres://user:password@127.0.0.1:543
 certificate authorities to trust, and iamRegion=REGION, to log in with IAM. With
 --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's Performance
 Insights; ASSAY_DB, if set, is then the DSN of the same database, for the ledger.
+
+A profile with stubs needs the token of theirs in ASSAY_STUB_TOKEN (assay help stub).
+With the local stack, certify starts those that have a file.
 
 With ASSAY_INFLUX_URL, or an InfluxDB in the local stack, the run is written there
 as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signed
@@ -126,7 +130,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		}
 	}
 	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
-	s, err := f.acquire(c, console, &runs[0], func() error { return each(runs, run.CheckMachine) })
+	profiles := make([]spec.Profile, len(runs))
+	for i, o := range runs {
+		profiles[i] = o.Profile
+	}
+	s, err := f.acquire(c, console, &runs[0], profiles, func() error { return each(runs, run.CheckMachine) })
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/report"
 	"assay/harness/lab/experiment/session"
+	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -69,7 +70,7 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	under, err := f.acquire(c, s.Console, &s.Options, s.CheckMachine)
+	under, err := f.acquire(c, s.Console, &s.Options, []spec.Profile{s.Profile}, s.CheckMachine)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/lab/system"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/influx"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -106,13 +107,14 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 		return run.Options{}, fmt.Errorf("find this program: %w", err)
 	}
 	return run.Options{
-		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target, Nodes: nodes,
+		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target, Nodes: nodes, StubToken: os.Getenv(stubs.TokenEnv),
 		Executable: executable, Tool: trial.Tool(), Log: logger(c), ForceStop: forceStop(c.Context()),
 	}, nil
 }
 
-// acquire makes the system under test ready, and sets its options in o.
-func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Options, checkMachine func() error) (*system.System, error) {
+// acquire makes the system under test ready for runs of the profiles, and sets its options in
+// o.
+func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Options, profiles []spec.Profile, checkMachine func() error) (*system.System, error) {
 	ignoreBrokenPipe()
 	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
 	if err != nil {
@@ -121,6 +123,7 @@ func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Opti
 	s, err := system.Acquire(c.Context(), system.Options{
 		Target: f.target, Databases: databases, OwnDatabase: f.db != "", Influx: influx.FromEnvironment(), Executable: o.Executable,
 		Stack: f.stack, KeepStack: f.keepStack, Log: o.Log, Console: console, CheckMachine: checkMachine,
+		File: o.File, Profiles: profiles, StubToken: o.StubToken,
 	})
 	if err != nil {
 		return nil, err

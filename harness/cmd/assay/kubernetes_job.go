@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/cluster"
 	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/stubs"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial/incluster"
@@ -53,7 +54,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 // values here, and by the Secrets of the namespace that hold them.
 func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[string]incluster.Key) {
 	values, from = map[string]string{}, map[string]incluster.Key{}
-	for _, name := range []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_KAFKA", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
+	for _, name := range []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_KAFKA", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", stubs.TokenEnv} {
 		if value := os.Getenv(name); value != "" {
 			values[name] = value
 		}
@@ -65,7 +66,8 @@ func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[s
 	return values, from
 }
 
-// pack packs the files that a run reads: thresholds, and what its script opens. folder is
+// pack packs the files that a run reads: thresholds, what its script opens, and those of its
+// stubs. folder is
 // that of the thresholds in the package.
 func pack(ctx context.Context, o run.Options) (files []byte, folder string, err error) {
 	// Of the database that the script finds in the cluster.
@@ -78,7 +80,13 @@ func pack(ctx context.Context, o run.Options) (files []byte, folder string, err 
 	if err != nil {
 		return nil, "", err
 	}
-	return incluster.Pack(append([]string{o.File.Path}, scripts...)...)
+	paths := append([]string{o.File.Path}, scripts...)
+	for _, s := range o.Profile.Stubs {
+		if path := o.File.StubPath(s); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return incluster.Pack(paths...)
 }
 
 // command is the coordinator's command line, run in the folder of the thresholds file.

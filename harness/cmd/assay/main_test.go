@@ -154,7 +154,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 	for _, name := range []string{replication.GarbdEnv, haproxy.BinaryEnv} { // empty: on the PATH
 		vars[name] = os.Getenv(name)
 	}
-	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C"} {
+	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C", "FREE_D"} {
 		port, err := process.FreePorts(4) // of a stack with several nodes
 		if err != nil {
 			return err

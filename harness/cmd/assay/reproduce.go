@@ -162,7 +162,7 @@ func (f *reproduceFlags) prepare(c *cobra.Command, name string, of stack.Options
 		return o, nil, err
 	}
 	f.stack = of
-	s, err := f.acquire(c, o.Console, &o.Shared, func() error { return nil })
+	s, err := f.acquire(c, o.Console, &o.Shared, nil, func() error { return nil })
 	if err != nil {
 		return o, nil, err
 	}

@@ -34,7 +34,7 @@ interrupted.`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newCertify(), newWorker(), newKubernetes(), newJudge(), newDiagnose(), newVerify(), newKeygen(), newCompare(), newSearch(), newScale(), newReproduce(), newExperiment(), newDoctor(), newInit(), newModel(),
-		newFrames(), newInflux(), newStack(), newTarget(), newTPCC(), newK6(), newBinlogReaders(), newNodeHealth(),
+		newFrames(), newInflux(), newStack(), newTarget(), newStub(), newTPCC(), newK6(), newBinlogReaders(), newNodeHealth(),
 	)
 	return root
 }

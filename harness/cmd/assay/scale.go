@@ -96,7 +96,7 @@ func (f *scaleFlags) scale(c *cobra.Command, name string) error {
 	if s.Options, err = f.options(c, file); err != nil {
 		return err
 	}
-	system, err := f.acquire(c, s.Console, &s.Options, s.CheckMachine)
+	system, err := f.acquire(c, s.Console, &s.Options, []spec.Profile{s.Profile}, s.CheckMachine)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if t.Options, err = f.options(c, file); err != nil {
 		return err
 	}
-	s, err := f.acquire(c, t.Console, &t.Options, t.CheckMachine)
+	s, err := f.acquire(c, t.Console, &t.Options, []spec.Profile{t.Profile}, t.CheckMachine)
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func buildBottleneck(b *diagnose.Bottleneck) *Bottleneck {
 	}
 	c := &Bottleneck{
 		Component: b.Component, Class: b.Class, Event: b.Event, Inferred: b.Inferred,
-		Confidence: round(b.Confidence), GrowthMs: round(b.Growth), QueuedMs: round(b.Queued), Client: b.Client, Flow: b.Flow, Sentence: b.Sentence,
+		Confidence: round(b.Confidence), GrowthMs: round(b.Growth), QueuedMs: round(b.Queued), Client: b.Client, Flow: b.Flow, Cause: b.Cause, Sentence: b.Sentence,
 		Evidence: list(b.Evidence), Confirm: list(b.Confirm), Remedy: b.Remedy,
 	}
 	if b.RunnerUp != nil {

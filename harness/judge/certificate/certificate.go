@@ -225,6 +225,7 @@ type Bottleneck struct {
 	QueuedMs   *float64  `json:"queued_ms,omitempty"`                         // growth of the wait for connections that is charged to the component, which holds them; absent: none
 	Client     string    `json:"client,omitempty"`                            // the other client of the database that the component neighbour stands for
 	Flow       string    `json:"flow,omitempty"`                              // whose SLOs it explains; absent: the profile has one scenario, or no flow failed
+	Cause      string    `json:"cause,omitempty"`                             // "retries": repeated calls keep the component downstream overloaded; absent: not known
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
 	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it

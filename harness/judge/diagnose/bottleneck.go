@@ -51,6 +51,9 @@ func (a *analysis) slowest(f Findings) *Bottleneck {
 	if b.Component == Neighbour {
 		b.Client, _ = largestNeighbour(f.Waits)
 	}
+	if b.Component == Downstream && a.retried() {
+		b.Cause = Retries
+	}
 	a.describe(b, f)
 	return b
 }

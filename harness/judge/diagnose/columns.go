@@ -58,6 +58,17 @@ func gauge(source, name string, labels ...string) columnIndex {
 	}})
 }
 
+// gaugeOverAll is the sum of the last values that all sources sent.
+func gaugeOverAll(name string, labels ...string) columnIndex {
+	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
+		values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
+		for i := range values {
+			values[i], ok[i] = line.GaugeSum(s.Name, s.Labels, span.From+int64(i))
+		}
+		return fillGaps(values, ok)
+	}})
+}
+
 func counts(line *record.Timeline, s metric.Series, span record.Span) []float64 {
 	return line.Counts(s.Name, s.Labels, span)
 }
@@ -91,13 +102,19 @@ var (
 	queries         = counter(metric.ServiceQueries)
 	queryFastest    = gauge(metric.SourceService, metric.ServiceQueryFastest) // bound of the fastest tenth of statements
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
-	workerQueue     = counter(metric.ServiceQueueTime)                     // part of serviceTime: waiting for a worker
-	capacity        = gauge(metric.SourceService, metric.ServiceCapacity)  // workers
+	workerQueue     = counter(metric.ServiceQueueTime)                    // part of serviceTime: waiting for a worker
+	capacity        = gauge(metric.SourceService, metric.ServiceCapacity) // workers
+	downstreamCalls = counter(metric.ServiceDownstreamCalls)
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
 	poolPending     = gauge(metric.SourceService, metric.ServicePoolPending) // requests
 	poolTimeouts    = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorPoolTimeout)
 	serviceRefused  = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorTooMany)
+
+	// Stubs, of calls for which transactions wait, by the second in which they ended.
+	stubTime  = counter(metric.StubCallTime, "background", "false")
+	stubCalls = counter(metric.StubCalls, "background", "false")
+	stubQueue = gaugeOverAll(metric.StubQueue, "background", "false") // calls that wait, those included whose callers have left
 
 	// The database.
 	statementTime = counter(metric.DBStatementTime) // measured by the database

@@ -15,6 +15,7 @@
 //	way.go         what was measured of the wire
 //	charge.go      time in queues is charged to what the queue waits for
 //	cpu.go         which processes lack CPU
+//	stubs.go       what stubs of other services measured, and retries
 //	stopped.go     a service that was stopped or throttled
 //	queue.go       waiting for a free worker of the service
 //	neighbour.go   what other clients of the database are charged for

@@ -119,7 +119,7 @@ func (a *analysis) componentDoubt(name string) string {
 		}
 		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
-		if !a.known[downstreamTime] && !a.serviceComputes() && !a.serviceQueues() {
+		if !a.known[downstreamTime] && !a.known[stubTime] && !a.serviceComputes() && !a.serviceQueues() {
 			return "the service reports no calls to other services, and used too little CPU to explain the time, which is in the service or in a call that it makes"
 		}
 	}

@@ -16,6 +16,9 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 	if name == Network || name == Unmeasured || name == Service || name == Pool {
 		all = append(all, a.wayEvidence()...)
 	}
+	if name == Downstream {
+		all = append(all, a.stubEvidence()...)
+	}
 	if text := a.stoppedSentence(); text != "" {
 		add("%s", text)
 	}

@@ -12,6 +12,9 @@ const (
 	Undetermined = "undetermined" // the record does not single one out
 )
 
+// Retries is the cause of a downstream service that repeated calls keep overloaded.
+const Retries = "retries"
+
 // MinConfidence is the least confidence for naming a component (ours).
 const MinConfidence = 0.95
 
@@ -42,6 +45,7 @@ type Bottleneck struct {
 	Class, Event string
 	Inferred     bool   // from the session's state or the absence of a wait, not from a wait event
 	Client       string // the neighbour; empty for other components
+	Cause        string // why the component is slow, where that is known: Retries; else empty
 	// Confidence is that with which the component leads, at most 0.99 (confidence.go); of an
 	// undetermined bottleneck, that of the leading candidate. Nil: no candidate.
 	Confidence *float64

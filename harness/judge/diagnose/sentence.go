@@ -55,6 +55,9 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 		if b.Component == Service && a.serviceQueues() && !a.serviceStopped(a.hold, a.base) {
 			c.Meaning, c.Remedy = "requests wait for a free worker of the service", "more workers or instances before the load rises; instances that start sooner; requests that take less time"
 		}
+		if b.Cause == Retries {
+			c.Meaning, c.Remedy = a.retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
+		}
 		if path := a.slowPath(); b.Component == Network && path != "" {
 			c.Meaning = "the time is spent on the network between " + path
 		}

@@ -93,14 +93,14 @@ func (l *layout) split(sum []float64) parts {
 		put(Network, per(sum[blockedTime]+wire, n))
 		put(Unmeasured, per(unseen, n))
 		pool, opening := l.acquiring(sum)
-		own := sum[serviceTime] - pool - opening - sum[queryTime] - sum[downstreamTime]
+		own := sum[serviceTime] - pool - opening - sum[queryTime] - l.downstream(sum)
 		inside := sum[queryTime]
 		if !l.known[queryTime] { // the service reports only its pool
 			own -= statements
 			inside = statements
 		}
 		put(Service, per(max(0, own), n))
-		put(Downstream, per(sum[downstreamTime], n))
+		put(Downstream, per(l.downstream(sum), n))
 		put(Pool, per(pool, n))
 		put(ConnectionStorm, per(opening, n))
 		if l.databaseKnown(sum) {
@@ -115,8 +115,8 @@ func (l *layout) split(sum []float64) parts {
 		pool, opening := l.acquiring(sum)
 		put(Pool, per(pool, n))
 		put(ConnectionStorm, per(opening, n))
-		put(Downstream, per(sum[downstreamTime], n))
-		put(Unmeasured, per(max(0, sum[requestTime]-pool-opening-statements-sum[downstreamTime]), n))
+		put(Downstream, per(l.downstream(sum), n))
+		put(Unmeasured, per(max(0, sum[requestTime]-pool-opening-statements-l.downstream(sum)), n))
 	default: // the script calls the database directly
 		script = max(0, script-per(statements, n))
 	}
@@ -133,6 +133,15 @@ func (l *layout) split(sum []float64) parts {
 	}
 	put(Residual, rest)
 	return p
+}
+
+// downstream is the time in calls to other services, in ms: as the service measures it or,
+// where it does not, as stubs do.
+func (l *layout) downstream(sum []float64) float64 {
+	if l.known[downstreamTime] {
+		return sum[downstreamTime]
+	}
+	return sum[stubTime]
 }
 
 // maxRoundTrips is the number of round trips that a request may take on the wire: one, and

@@ -42,6 +42,7 @@ type system struct {
 	rows          float64 // examined per call
 	noBaseline    bool
 	seed          uint64
+	bank          *bank // a stub that the calls of Downstream go to; nil: none
 
 	// frames changes what a source sends; second counts from the start of the judged window.
 	frames func(second int64, source string, points []metric.Point) []metric.Point
@@ -151,7 +152,11 @@ func (w system) second(rate float64, parts map[string]float64, inHold bool, rand
 	for _, class := range classes(s.now) {
 		s.statements += s.now[class]
 	}
-	return map[string][]metric.Point{"worker/0": s.workerPoints(), "service": s.servicePoints(), "database": s.databasePoints(), "host": s.hostPoints()}
+	all := map[string][]metric.Point{"worker/0": s.workerPoints(), "service": s.servicePoints(), "database": s.databasePoints(), "host": s.hostPoints()}
+	if w.bank != nil {
+		all[metric.StubSource("bank")] = s.bankPoints()
+	}
+	return all
 }
 
 func counterPoint(name string, v float64, labels ...string) metric.Point {
@@ -203,10 +208,12 @@ func (s oneSecond) servicePoints() []metric.Point {
 		counterPoint(metric.ServiceRequests, rate), counterPoint(metric.ServiceRequestTime, rate*(s.sent()-now[Network])),
 		counterPoint(metric.ServiceAcquireTime, rate*(now[Pool]+now[ConnectionStorm])), counterPoint(metric.ServicePoolWaitTime, rate*now[Pool]),
 		counterPoint(metric.ServiceQueryTime, rate*s.statements), counterPoint(metric.ServiceQueries, 10*rate),
-		counterPoint(metric.ServiceDownstreamTime, rate*now[Downstream]),
 		counterPoint(metric.ServiceCPU, s.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),
 		metric.GaugePoint(metric.NewSeries(metric.ServicePoolMax, ""), cmp.Or(s.connections, 20)),
 		metric.GaugePoint(metric.NewSeries(metric.ServicePoolInUse, ""), s.inUse),
+	}
+	if s.bank == nil || !s.bank.only {
+		points = append(points, counterPoint(metric.ServiceDownstreamTime, rate*now[Downstream]))
 	}
 	if s.inHold {
 		for class, n := range s.errors {
@@ -214,6 +221,30 @@ func (s oneSecond) servicePoints() []metric.Point {
 		}
 	}
 	return points
+}
+
+// bank is a stub.
+type bank struct {
+	only         bool       // the service itself reports no calls
+	calls, queue [2]float64 // calls per transaction, and calls that wait, at the baseline and in the hold
+	background   float64    // ms per transaction in calls for which none waits
+}
+
+func (s oneSecond) bankPoints() []metric.Point {
+	phase := 0
+	if s.inHold {
+		phase = 1
+	}
+	charge := []string{"stub", "bank", "endpoint", "charge", "background", "false"}
+	return []metric.Point{
+		counterPoint(metric.StubCalls, s.rate*s.bank.calls[phase], append(charge, "outcome", metric.StubAnswered)...),
+		counterPoint(metric.StubCallTime, s.rate*s.now[Downstream], charge...),
+		counterPoint(metric.StubWorkTime, 30, append(charge, "caller", "waiting")...),
+		counterPoint(metric.StubWorkTime, 90, append(charge, "caller", "left")...),
+		metric.GaugePoint(metric.NewSeries(metric.StubQueue, "", charge...), s.bank.queue[phase]),
+		counterPoint(metric.StubCalls, s.rate, "stub", "bank", "endpoint", "inquiry", "background", "true", "outcome", metric.StubAnswered),
+		counterPoint(metric.StubCallTime, s.rate*s.bank.background, "stub", "bank", "endpoint", "inquiry", "background", "true"),
+	}
 }
 
 func (s oneSecond) databasePoints() []metric.Point {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack/health"
+	"assay/harness/observe/collect/stubs"
 	"assay/harness/servers/process"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // secrets are the environment variables that the service must not inherit.
-var secrets = []string{"ASSAY_DB", health.NodesEnv, "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
+var secrets = []string{"ASSAY_DB", health.NodesEnv, "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY", stubs.TokenEnv}
 
 // ensureTarget ensures that the reference service runs and is healthy.
 func (u *startup) ensureTarget(ctx context.Context) error {

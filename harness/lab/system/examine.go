@@ -13,8 +13,11 @@ import (
 	"assay/harness/trial"
 )
 
-// checkFaults is the name of the check of a profile's faults.
-const checkFaults = "faults"
+// Names of the checks of a profile's faults, and of its stubs.
+const (
+	checkFaults = "faults"
+	checkStubs  = "stubs"
+)
 
 // Examine finds what runs of the profiles lack, without starting anything. If o has no
 // target it examines the local stack if that is up, with the stack's database unless
@@ -57,6 +60,7 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 			})
 		}
 	}
+	all = append(all, examineStubs(ctx, o, profiles)...)
 	all = append(all, doctor.External(ctx, s)...)
 	return all, context.Cause(ctx) // interrupted checks are not findings
 }

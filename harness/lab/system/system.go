@@ -10,6 +10,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/observe/influx"
 	"assay/harness/run"
+	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -21,9 +22,12 @@ type Options struct {
 	// database (--db was given).
 	OwnDatabase bool
 	Influx      influx.Access
-	Executable  string        // this program
-	Stack       stack.Options // of a local stack that is started; zero: its defaults
-	KeepStack   bool          // do not stop a stack that was started
+	Executable  string         // this program
+	Stack       stack.Options  // of a local stack that is started; zero: its defaults
+	File        spec.File      // the thresholds file, to whose folder paths are relative
+	Profiles    []spec.Profile // whose stubs are started with the local stack
+	StubToken   string         // of stubs that run already; empty: none is given
+	KeepStack   bool           // do not stop a stack that was started
 	Log         *slog.Logger
 	Console     *trial.Console
 	// CheckMachine finds what this machine lacks for the runs. It is called before the
@@ -37,6 +41,7 @@ type System struct {
 	Databases Databases
 	View      *influx.Server // receives the frames of running runs; nil: none
 
+	stubToken  string    // of the stubs
 	nodes      string    // of the local stack's database, for scripts; empty: it is not used
 	faultNodes run.Nodes // of the local stack; nil: it is not used
 	release    []func()
@@ -46,6 +51,7 @@ type System struct {
 func (s *System) Configure(o *run.Options) {
 	o.Target, o.View = s.Target, s.View
 	o.DSN, o.Insights, o.Readers = s.Databases.DSN, s.Databases.Insights, s.Databases.Readers
+	o.StubToken = s.stubToken
 	o.Nodes, o.FaultNodes = cmp.Or(s.nodes, o.Nodes), s.faultNodes
 }
 
@@ -61,7 +67,7 @@ func Acquire(ctx context.Context, o Options) (_ *System, err error) {
 	if _, err := o.Influx.Server(); err != nil {
 		return nil, err // before anything is started
 	}
-	s := &System{Target: o.Target, Databases: o.Databases}
+	s := &System{Target: o.Target, Databases: o.Databases, stubToken: o.StubToken}
 	defer func() {
 		if err != nil {
 			s.Release()
@@ -96,6 +102,11 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 		return o.Influx, err
 	}
 	o.Stack.Executable = o.Executable
+	used, err := stubsOf(o.File, o.Profiles)
+	if err != nil {
+		return o.Influx, err
+	}
+	o.Stack.TargetArgs = callingStubs(o.Stack.TargetArgs, used, p)
 	state, started, err := stack.Up(ctx, o.Stack, o.Log)
 	if err != nil {
 		return o.Influx, err
@@ -106,6 +117,9 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 				o.Log.Error("stack not stopped", "error", err)
 			}
 		})
+	}
+	if err := s.startStubs(ctx, o, used, p); err != nil {
+		return o.Influx, err
 	}
 	s.Target = state.TargetURL()
 	p.Note("no --target: using the reference service at " + s.Target)

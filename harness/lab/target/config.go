@@ -150,6 +150,8 @@ func (c Config) LogValue() slog.Value {
 		slog.String("gateway_latency", c.Gateway.Latency.String()),
 		slog.String("gateway_declines", c.Gateway.Declines.String()),
 		slog.String("gateway_timeouts", c.Gateway.Timeouts.String()),
+		slog.String("gateway_url", c.Gateway.URL.String()),
+		slog.Int("gateway_retries", c.Gateway.Retries),
 		slog.Bool("reconcile", c.Reconcile.On),
 		slog.Bool("notify", c.Notify.On),
 		slog.Bool("drain", c.Drain),

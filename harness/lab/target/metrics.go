@@ -27,6 +27,7 @@ type metrics struct {
 	errors      *prometheus.CounterVec // by class
 
 	gateway    *prometheus.HistogramVec // by call, payment mode and outcome
+	charged    *prometheus.CounterVec   // by payment mode and outcome
 	pending    prometheus.Gauge         // exported, like the next three, only if its worker runs
 	outbox     prometheus.Gauge
 	reconciled *prometheus.CounterVec // by outcome
@@ -58,7 +59,10 @@ func newMetrics() *metrics {
 		queue: prometheus.NewHistogram(seconds("http_request_queue_seconds",
 			"Time for which a request waited in the service until it had a free worker; a part of its duration.")),
 		gateway: prometheus.NewHistogramVec(seconds("gateway_duration_seconds",
-			"Time until a payment gateway responded or the call timed out."), []string{"call", "mode", "outcome"}),
+			"Time until a payment gateway responded or the call timed out; a call that is repeated counts each time."), []string{"call", "mode", "outcome"}),
+		charged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_payments_total", Help: "Payments that were sent to a gateway, each once, by the outcome of the last call.",
+		}, []string{"mode", "outcome"}),
 		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "db_pools_opened_total", Help: "Connection pools opened for a single request.",
 		}),
@@ -87,7 +91,7 @@ func newMetrics() *metrics {
 			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
 		}),
 	}
-	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.dbErrors, m.errors, m.gateway, buildInfo(),
+	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.dbErrors, m.errors, m.gateway, m.charged, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -141,6 +145,9 @@ func (m *metrics) watchStream() { m.registry.MustRegister(m.redelivered) }
 // call records a call to a payment gateway.
 func (m *metrics) call(c gateway.Call) {
 	m.gateway.WithLabelValues(c.Kind, c.Mode, string(c.Outcome)).Observe(c.Took.Seconds())
+	if c.Kind == "charge" && c.Last {
+		m.charged.WithLabelValues(c.Mode, string(c.Outcome)).Inc()
+	}
 }
 
 func (m *metrics) handler() http.Handler {

@@ -51,7 +51,7 @@ func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
 			return err
 		}
 		for _, p := range taken {
-			if p.answer.Outcome == gateway.TimedOut {
+			if p.Mode != "" && !p.answer.Outcome.Known() { // without a mode it was removed
 				continue // it is due again after the lease
 			}
 			if err := r.conclude(ctx, p); err != nil {

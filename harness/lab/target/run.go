@@ -82,6 +82,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	gateways := gateway.New(c.Gateway, m.call)
+	defer gateways.Close()
 	pays, events := startQueues(work, c, db, gateways, limited)
 	if c.Ingest == IngestKafka {
 		if events.stream, err = startStream(ctx, work, c, db, limited); err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"assay/harness/lab/target/gateway"
 )
 
 // codeClientLeft is counted for requests whose client has disconnected. It is not sent.
@@ -94,7 +96,7 @@ func (s *server) createPayment(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	made, created, err := s.payments.create(r.Context(), req)
+	made, created, err := s.payments.create(gateway.WithTrace(r.Context(), r.Header.Get("traceparent")), req)
 	if err != nil {
 		s.fail(w, r, err)
 		return

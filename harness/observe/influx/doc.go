@@ -54,6 +54,10 @@
 //	  pool_in_use, pool_open, pool_max, pool_waits, pool_wait_ms, queries, query_ms
 //	  persist_lag            ms, while the run goes on, where the profile has ledger.lag
 //	  pool_wait_ms_per_transaction, query_ms_per_transaction
+//	stub           tags stub, endpoint, background (true, false): stubs that stand in for
+//	               other services; of calls also outcome, of work_ms caller (waiting, left)
+//	  calls, call_ms, work_ms  calls that ended; their time; the time of the work on calls
+//	  queue, working         calls that wait for a slot, and that are worked on
 //	error          tags where (client, script, service), class (connection refused, ...)
 //	  count                  errors that the place noticed
 //	host           the generator's host

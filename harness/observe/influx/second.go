@@ -57,7 +57,7 @@ func Points(r RunInfo, t *record.Timeline, at int64) []Point {
 	}
 	for _, part := range []func(){
 		s.transactions, s.requests, s.arrivals, s.slos,
-		s.sessions, func() { s.measured("db_counter") }, s.statements, s.gauges, func() { s.measured("service") }, func() { s.measured("error") }, s.host, s.stages,
+		s.sessions, func() { s.measured("db_counter") }, s.statements, s.gauges, func() { s.measured("service") }, func() { s.measured("stub") }, func() { s.measured("error") }, s.host, s.stages,
 	} {
 		part()
 	}

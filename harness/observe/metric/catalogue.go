@@ -32,6 +32,7 @@ var (
 	variable  = []string{"name"}
 	request   = []string{"scenario", "name"}
 	condition = []string{LabelCondition}
+	stubbed   = []string{"stub", "endpoint", "background"}
 )
 
 // What abort conditions protect.
@@ -98,7 +99,7 @@ var catalogue = slices.Concat(
 		// In the closing frame, totals over the run.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples of a metric that the worker aggregated"},
 		Descriptor{
-			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceNeighbours, SourceReceiver},
+			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceNeighbours, SourceReceiver, SourceStub},
 			Text: "in the closing frame of every source: frames sent before",
 		},
 		Descriptor{Name: WorkerSeed, Kind: Counter, Labels: []string{"seed"}, Text: "in the closing frame: 1, labelled with the seed of schedule and data"},
@@ -197,9 +198,27 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServiceQueueTime, Kind: Counter, Unit: "ms", Text: "time that requests waited in the service for a free worker, a part of service_request_time"},
 		Descriptor{Name: ServiceWaiting, Kind: Gauge, Text: "requests that are waiting in the service for a free worker"},
 		Descriptor{Name: ServiceCapacity, Kind: Gauge, Text: "requests that the service works on at once: its workers"},
+		Descriptor{Name: ServiceDownstreamCalls, Kind: Counter, Text: "calls to other services, as part of requests; each attempt counts"},
 		Descriptor{Name: ServiceCPU, Kind: Counter, Unit: "s", Text: "CPU time that the service used"},
 		Descriptor{Name: ServiceCPUs, Kind: Gauge, Text: "CPUs that the service may use"},
 		Descriptor{Name: ServiceInstances, Kind: Gauge, Text: "instances of the service that answered in the second, and over which its metrics are summed; only of a service whose instances are listed"},
+	),
+
+	// By the second in which the call, or the work on it, ended. The label background is
+	// "true" for calls for which no transaction waits.
+	sentBy(
+		SourceStub,
+		Descriptor{
+			Name: StubCalls, Kind: Counter, Labels: []string{"stub", "endpoint", "background", "outcome"}, View: "stub.calls",
+			Text: "calls by their outcome: answered, error, limited (429), hung, reset, abandoned (the caller left before the answer), unknown (404, no such endpoint)",
+		},
+		Descriptor{Name: StubCallTime, Kind: Counter, Unit: "ms", Labels: stubbed, View: "stub.call_ms", Text: "time from the arrival of each call until it was answered, or its caller left"},
+		Descriptor{
+			Name: StubWorkTime, Kind: Counter, Unit: "ms", Labels: []string{"stub", "endpoint", "background", "caller"}, View: "stub.work_ms",
+			Text: "time for which the stub worked on calls, by whether the caller still waited at the end: waiting, left",
+		},
+		Descriptor{Name: StubQueue, Kind: Gauge, Labels: stubbed, View: "stub.queue", Text: "calls that wait for one of the endpoint's slots, those whose caller has left included"},
+		Descriptor{Name: StubWorking, Kind: Gauge, Labels: stubbed, View: "stub.working", Text: "calls that the stub works on, those whose caller has left included"},
 	),
 
 	sentBy(

@@ -22,7 +22,7 @@ func everything(metric.Descriptor) bool { return true }
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
-		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceNeighbours, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceStages, metric.SourceReceiver, metric.SourceForeign,
+		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceNeighbours, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceStages, metric.SourceReceiver, metric.SourceForeign, metric.SourceStub,
 	}
 	fields := map[string]bool{}
 	for _, d := range metric.Catalogue(everything) {
@@ -138,6 +138,7 @@ var titles = [][2]string{
 	{metric.SourceGauges, "Gauges that the profile names"},
 	{metric.SourceNeighbours, "Neighbours that abort conditions watch"},
 	{metric.SourceService, "Service under test"},
+	{metric.SourceStub, "Stubs"},
 	{metric.SourceHost, "Host of the generator"},
 	{metric.SourceReceiver, "Receiver of the coordinator"},
 	{metric.SourceForeign, "Other senders (OTLP)"},

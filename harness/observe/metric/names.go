@@ -76,27 +76,34 @@ const (
 	DBDeadlocks   = "db_deadlocks"
 	DBAborted     = "db_aborted_connections"
 
-	ServicePoolInUse      = "service_pool_in_use"
-	ServicePoolOpen       = "service_pool_open"
-	ServicePoolMax        = "service_pool_max"
-	ServicePoolWaits      = "service_pool_waits"
-	ServicePoolWaitTime   = "service_pool_wait_time"
-	ServicePoolPending    = "service_pool_pending"
-	ServicePoolUseTime    = "service_pool_use_time"
-	ServiceQueries        = "service_queries"
-	ServiceQueryTime      = "service_query_time"
-	ServiceQueryFastest   = "service_query_fastest"
-	ServiceAcquireTime    = "service_acquire_time"
-	ServiceConnectTime    = "service_connect_time"
-	ServiceRequests       = "service_requests"
-	ServiceRequestTime    = "service_request_time"
-	ServiceDownstreamTime = "service_downstream_time"
-	ServiceQueueTime      = "service_queue_time"
-	ServiceWaiting        = "service_requests_waiting"
-	ServiceCapacity       = "service_capacity"
-	ServiceCPU            = "service_cpu_seconds"
-	ServiceCPUs           = "service_cpus"
-	ServiceInstances      = "service_instances"
+	ServicePoolInUse       = "service_pool_in_use"
+	ServicePoolOpen        = "service_pool_open"
+	ServicePoolMax         = "service_pool_max"
+	ServicePoolWaits       = "service_pool_waits"
+	ServicePoolWaitTime    = "service_pool_wait_time"
+	ServicePoolPending     = "service_pool_pending"
+	ServicePoolUseTime     = "service_pool_use_time"
+	ServiceQueries         = "service_queries"
+	ServiceQueryTime       = "service_query_time"
+	ServiceQueryFastest    = "service_query_fastest"
+	ServiceAcquireTime     = "service_acquire_time"
+	ServiceConnectTime     = "service_connect_time"
+	ServiceRequests        = "service_requests"
+	ServiceRequestTime     = "service_request_time"
+	ServiceDownstreamTime  = "service_downstream_time"
+	ServiceDownstreamCalls = "service_downstream_calls"
+	ServiceQueueTime       = "service_queue_time"
+	ServiceWaiting         = "service_requests_waiting"
+	ServiceCapacity        = "service_capacity"
+	ServiceCPU             = "service_cpu_seconds"
+	ServiceCPUs            = "service_cpus"
+	ServiceInstances       = "service_instances"
+
+	StubCalls    = "stub_calls"
+	StubCallTime = "stub_call_time"
+	StubWorkTime = "stub_work_time"
+	StubQueue    = "stub_queue"
+	StubWorking  = "stub_working"
 
 	NetworkRoundTrip = "network_round_trip"
 
@@ -153,6 +160,17 @@ const (
 	// ForeignOverflowLabel is the same of OpenTelemetry's SDKs, which have limits of their
 	// own.
 	ForeignOverflowLabel = "otel.metric.overflow"
+)
+
+// Values of the label outcome of stub_calls.
+const (
+	StubAnswered  = "answered"  // with the usual answer
+	StubError     = "error"     // with an error, as its file says
+	StubLimited   = "limited"   // with 429, as over its rate limit
+	StubHung      = "hung"      // not at all
+	StubReset     = "reset"     // by a reset of the connection
+	StubAbandoned = "abandoned" // not at all, as its caller had left before
+	StubUnknown   = "unknown"   // with 404, as no endpoint of its file matches
 )
 
 // LabelReader identifies the replica of a series of replica_lag.

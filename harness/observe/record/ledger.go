@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,26 +27,45 @@ const (
 // an earlier call once read has returned all of them. An error of read is returned as
 // it is.
 func (w *Writer) Persisted(read func(add func(ledger.Entry) error) error) error {
-	path := w.path(ledgerDir, persistedFile)
+	var line []byte
+	return w.replace(w.path(ledgerDir, persistedFile), func(add func([]byte) error) error {
+		return read(func(e ledger.Entry) error {
+			line = ledger.AppendText(line[:0], []ledger.Entry{e})
+			return add(line)
+		})
+	})
+}
+
+// StubCalls writes the lines of a stub's ledger. An error of read is returned as it is, and
+// leaves no file.
+func (w *Writer) StubCalls(stub string, read func(add func(line []byte) error) error) error {
+	if err := os.MkdirAll(w.path(stubsDir), 0o755); err != nil {
+		return fmt.Errorf("write the calls of stub %s: %w", stub, err)
+	}
+	return w.replace(w.path(stubsDir, stub+".jsonl.zst"), func(add func([]byte) error) error {
+		return read(func(line []byte) error { return cmp.Or(add(line), add(lineFeed)) })
+	})
+}
+
+var lineFeed = []byte{'\n'}
+
+// replace writes a compressed file, atomically, once read has added all of its content.
+func (w *Writer) replace(path string, read func(add func([]byte) error) error) error {
+	name := filepath.Base(path)
 	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
-		return fmt.Errorf("write %s: %w", persistedFile, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer func() { _ = file.Cleanup() }() // does nothing once the file has its name
 	s := &zstdFile{file: file.File, encoder: w.encoder}
-	var line []byte
-	err = read(func(e ledger.Entry) error {
-		line = ledger.AppendText(line[:0], []ledger.Entry{e})
-		return s.append(line)
-	})
-	if err != nil {
+	if err := read(func(data []byte) error { return s.append(data) }); err != nil {
 		return err
 	}
 	if err := s.flush(); err != nil {
 		return err
 	}
 	if err := file.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("write %s: %w", persistedFile, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }

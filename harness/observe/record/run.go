@@ -118,6 +118,7 @@ type Facts struct {
 	Ledger      LedgerFact  `json:"ledger"`
 	Faults      []Fault     `json:"faults,omitempty"`     // those of the profile, in its order
 	Invariants  []Invariant `json:"invariants,omitempty"` // those of the profile, in its order
+	Stubs       []Stub      `json:"stubs,omitempty"`      // that the run began at, by name
 	Limitations []string    `json:"limitations,omitempty"`
 	Issued      time.Time   `json:"issued"`
 	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
@@ -229,6 +230,33 @@ type Fault struct {
 type Invariant struct {
 	Rows  int64  `json:"rows"`            // that violate it, at most MaxInvariantRows
 	Error string `json:"error,omitempty"` // why it could not be checked; empty: it was
+}
+
+// Stub is a stub of the profile as it ran, and what it counted from the begin of the run,
+// before the load, to its end.
+type Stub struct {
+	Name      string           `json:"name"`
+	URL       string           `json:"url"`
+	File      Digest           `json:"file"`   // as the stub has read it; the path is the stub's
+	Phases    []spec.StubPhase `json:"phases"` // of that file
+	Endpoints []StubEndpoint   `json:"endpoints"`
+	Ledger    *StubLedger      `json:"ledger,omitempty"` // nil: it could not be read
+}
+
+// StubEndpoint is what an endpoint of a stub counted.
+type StubEndpoint struct {
+	Name       string           `json:"name"`
+	Background bool             `json:"background,omitempty"` // no transaction waits for its calls
+	Calls      map[string]int64 `json:"calls"`                // by outcome, like metric.StubCalls
+	Open       int64            `json:"open"`                 // calls that had not ended
+}
+
+// StubLedger is evidence/stubs/NAME.jsonl.zst, the calls of a stub that ended in the run, one
+// a line.
+type StubLedger struct {
+	Calls     int64 `json:"calls"`
+	Repeated  int64 `json:"repeated"`            // with the identity of an earlier call of the same endpoint
+	Forgotten int64 `json:"forgotten,omitempty"` // calls beyond what the stub keeps
 }
 
 // MaxInvariantRows is how many rows that violate an invariant are counted.

@@ -31,6 +31,7 @@ const (
 	framesFile      = "frames.otlp.pb.zst"
 	ledgerDir       = "ledger"
 	workersDir      = "workers"
+	stubsDir        = "stubs"
 	persistedFile   = "persisted.zst"
 	acknowledged    = "acknowledged-"
 )

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"assay/harness/spec"
 )
 
 // Outcome is the outcome of a payment as known after a call.
@@ -18,7 +21,11 @@ const (
 	Confirmed Outcome = "confirmed"
 	Declined  Outcome = "declined"
 	TimedOut  Outcome = "timeout" // no answer: the money may have moved or not
+	Failed    Outcome = "error"   // an error instead of an answer: likewise
 )
+
+// Known reports whether the outcome says what became of the payment.
+func (o Outcome) Known() bool { return o == Confirmed || o == Declined }
 
 // Answer is the result of a call.
 type Answer struct {
@@ -30,22 +37,24 @@ type Answer struct {
 const statusDeclined = "DECLINED"
 
 // provider has its own latency and its own status of success, as real ones have.
-// Latencies are lognormal, like those of remote services: many near the median, and a
-// long tail.
 type provider struct {
-	name        string
-	median, p99 time.Duration
-	success     string
+	name    string
+	latency spec.Latency
+	success string
 }
 
 // providers by payment mode. The medians have the order of real ones (a wallet is the
 // fastest, a bank the slowest) but are a few ms, so that the database is the largest
 // part of a payment.
 var providers = map[string]provider{
-	"upi":        {"upi-switch", 3 * time.Millisecond, 12 * time.Millisecond, "SUCCESS"},
-	"card":       {"card-acquirer", 5 * time.Millisecond, 20 * time.Millisecond, "CAPTURED"},
-	"netbanking": {"bank-redirect", 8 * time.Millisecond, 40 * time.Millisecond, "SETTLED"},
-	"wallet":     {"wallet-hub", 2 * time.Millisecond, 6 * time.Millisecond, "DEBITED"},
+	"upi":        {"upi-switch", ms(3, 12), "SUCCESS"},
+	"card":       {"card-acquirer", ms(5, 20), "CAPTURED"},
+	"netbanking": {"bank-redirect", ms(8, 40), "SETTLED"},
+	"wallet":     {"wallet-hub", ms(2, 6), "DEBITED"},
+}
+
+func ms(p50, p99 time.Duration) spec.Latency {
+	return spec.Latency{P50: p50 * time.Millisecond, P99: p99 * time.Millisecond}
 }
 
 // Routes names the provider of each mode.
@@ -63,45 +72,102 @@ type Call struct {
 	Mode    string
 	Outcome Outcome
 	Took    time.Duration
+	Last    bool // no further call is made for this charge or inquiry
 }
 
 // Gateways are the providers as configured.
 type Gateways struct {
 	c       Config
 	observe func(Call)
+	http    *http.Client
 }
 
 // New makes the providers; observe is called after each call.
-func New(c Config, observe func(Call)) *Gateways { return &Gateways{c, observe} }
+func New(c Config, observe func(Call)) *Gateways { return &Gateways{c, observe, newClient()} }
+
+// Close closes the connections to providers.
+func (g *Gateways) Close() { g.http.CloseIdleConnections() }
 
 // Charge charges a payment. It blocks until the provider answers, Config.Patience has
-// passed, or ctx is done, which is the only error.
+// passed, or ctx is done, which is the only error. A call without an answer is repeated
+// Config.Retries times, each as patient as the first.
 func (g *Gateways) Charge(ctx context.Context, mode, id string) (Answer, error) {
-	return g.call(ctx, "charge", 0, mode, id)
+	for try := 0; ; try++ {
+		answer, err := g.call(ctx, request{kind: "charge", try: try, last: try == g.c.Retries, mode: mode, id: id})
+		if err != nil || answer.Outcome.Known() || try == g.c.Retries {
+			return answer, err
+		}
+		if err := g.backOff(ctx, try, id); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// backOff waits before a call is repeated, half to one and a half times as long as
+// configured: callers that wait equally long come back at the same time.
+func (g *Gateways) backOff(ctx context.Context, try int, id string) error {
+	if g.c.Backoff == 0 {
+		return ctx.Err()
+	}
+	wait := float64(g.c.Backoff) * math.Pow(2, float64(try)) * (0.5 + g.draws(fmt.Sprint("backoff", try), id).Float64())
+	timer := time.NewTimer(time.Duration(min(wait, float64(time.Hour))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Inquire queries the outcome of a payment for the nth time. It blocks as Charge does,
 // and may have no answer either.
 func (g *Gateways) Inquire(ctx context.Context, nth int, mode, id string) (Answer, error) {
-	return g.call(ctx, "inquiry", nth, mode, id)
+	return g.call(ctx, request{kind: "inquiry", nth: nth, last: true, mode: mode, id: id})
 }
 
-func (g *Gateways) call(ctx context.Context, kind string, nth int, mode, id string) (Answer, error) {
-	rnd := g.draws(fmt.Sprint(kind, nth), id)
-	took := g.latency(mode, rnd)
-	lost := rnd.Float64() < g.c.Timeouts.of(mode) || took > g.c.Patience
+// request is one call to be made.
+type request struct {
+	kind     string // "charge" or "inquiry"
+	nth      int    // of an inquiry
+	try      int    // from 0, of a charge
+	last     bool
+	mode, id string
+}
+
+// call makes one call, and observes it.
+func (g *Gateways) call(ctx context.Context, r request) (answer Answer, err error) {
+	start := time.Now()
+	if base := g.c.URL.of(r.mode); base != "" {
+		answer, err = g.send(ctx, base, r)
+	} else {
+		answer, err = g.simulate(ctx, r)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	g.observe(Call{r.kind, r.mode, answer.Outcome, time.Since(start), r.last || answer.Outcome.Known()})
+	return answer, nil
+}
+
+func (g *Gateways) simulate(ctx context.Context, r request) (Answer, error) {
+	purpose := fmt.Sprint(r.kind, r.nth)
+	if r.try > 0 {
+		purpose += fmt.Sprint("/", r.try)
+	}
+	rnd := g.draws(purpose, r.id)
+	took := g.latency(r.mode, rnd)
+	lost := rnd.Float64() < g.c.Timeouts.of(r.mode) || took > g.c.Patience
 	answer := Answer{Outcome: TimedOut}
 	if lost {
 		took = g.c.Patience
 	} else {
-		answer = g.decide(mode, id)
+		answer = g.decide(r.mode, r.id)
 	}
 	timer := time.NewTimer(took)
 	defer timer.Stop()
-	start := time.Now()
 	select {
 	case <-timer.C:
-		g.observe(Call{kind, mode, answer.Outcome, time.Since(start)})
 		return answer, nil
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
@@ -116,15 +182,9 @@ func (g *Gateways) decide(mode, id string) Answer {
 	return Answer{Confirmed, providers[mode].success}
 }
 
-// z99 is the 0.99 quantile of the standard normal distribution.
-const z99 = 2.3263478740408408
-
-// latency draws from the lognormal distribution with the provider's median and
-// p99: median x exp(sigma x z), where sigma = ln(p99 / median) / z99.
+// latency draws from the provider's latencies.
 func (g *Gateways) latency(mode string, rnd *rand.Rand) time.Duration {
-	p := providers[mode]
-	sigma := math.Log(float64(p.p99)/float64(p.median)) / z99
-	ns := float64(p.median) * math.Exp(sigma*rnd.NormFloat64()) * g.c.Latency.of(mode)
+	ns := float64(providers[mode].latency.At(rnd.NormFloat64())) * g.c.Latency.of(mode)
 	return time.Duration(min(ns, float64(math.MaxInt64/2)))
 }
 

@@ -31,8 +31,8 @@ func TestLatency(t *testing.T) {
 				got  float64
 				want time.Duration
 			}{
-				"median": {took[draws/2], providers[mode].median},
-				"p99":    {took[draws*99/100], providers[mode].p99},
+				"median": {took[draws/2], providers[mode].latency.P50},
+				"p99":    {took[draws*99/100], providers[mode].latency.P99},
 			} {
 				want := factor * float64(tc.want)
 				if off := math.Abs(tc.got/want - 1); off > 0.15 {

@@ -73,9 +73,13 @@ func (p *PerMode) Set(s string) error {
 		case Known(mode):
 			next[slices.Index(Modes[:], mode)] = v
 		default:
-			return fmt.Errorf("no mode %.32q: want one of %s", mode, strings.Join(Modes[:], ", "))
+			return noMode(mode)
 		}
 	}
 	*p = next
 	return nil
+}
+
+func noMode(mode string) error {
+	return fmt.Errorf("no mode %.32q: want one of %s", mode, strings.Join(Modes[:], ", "))
 }

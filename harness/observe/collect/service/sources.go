@@ -74,6 +74,8 @@ var sources = []source{
 	{"http_request_queue_seconds", sum, metric.ServiceQueueTime, msPerSecond},
 	{"service_requests_waiting", scrape.Value, metric.ServiceWaiting, 1},
 	{"service_capacity", scrape.Value, metric.ServiceCapacity, 1},
+	{"gateway_duration_seconds", count, metric.ServiceDownstreamCalls, 1},
+	{"http_client_requests_seconds", count, metric.ServiceDownstreamCalls, 1},
 	{"process_cpu_seconds_total", scrape.Value, metric.ServiceCPU, 1},
 	{"process_cpu_time_ns_total", scrape.Value, metric.ServiceCPU, 1e-9},
 	{"go_sched_gomaxprocs_threads", scrape.Value, metric.ServiceCPUs, 1},

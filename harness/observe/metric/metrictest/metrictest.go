@@ -27,7 +27,10 @@ func Check(t testing.TB, frames ...metric.Frame) {
 // catalogue, or whose metric is not in it. Workers may send further metrics, which a
 // script registers, and further labels on k6's metrics, by which an SLO selects.
 func Differences(f metric.Frame) (all []string) {
-	worker := metric.IsWorker(f.Source)
+	worker, source := metric.IsWorker(f.Source), f.Source
+	if metric.IsStub(source) {
+		source = metric.SourceStub
+	}
 	for _, p := range f.Points {
 		d, known := descriptor(p)
 		differs := func(format string, args ...any) {
@@ -43,7 +46,7 @@ func Differences(f metric.Frame) (all []string) {
 			differs("kind %s, in the catalogue %s", p.Kind, d.Kind)
 		case d.Unit != p.Series.Unit && p.Series.Name != metric.DBCounter && p.Series.Name != metric.DBGauge: // the unit depends on the variable
 			differs("unit %q, in the catalogue %q", p.Series.Unit, d.Unit)
-		case worker && !d.From(metric.SourceWorker) && !d.From(metric.SourceK6), !worker && !d.From(f.Source):
+		case worker && !d.From(metric.SourceWorker) && !d.From(metric.SourceK6), !worker && !d.From(source):
 			differs("source is %s in the catalogue", strings.Join(d.Sources, ", "))
 		}
 		for _, l := range p.Series.Labels {

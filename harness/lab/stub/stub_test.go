@@ -1,0 +1,454 @@
+package stub_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/lab/stub"
+	"assay/harness/observe/collect/stubs"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
+	"assay/harness/polltest"
+	"assay/harness/spec"
+)
+
+func decode(t testing.TB, endpoints, phases string) spec.StubFile {
+	t.Helper()
+	f, err := spec.DecodeStub("bank.json", fmt.Appendf(nil, `{"version": 1, "endpoints": [%s], "phases": [%s]}`, endpoints, phases))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// listen runs a stub at an address; empty: any. stop stops it, and returns what it counted.
+func listen(t testing.TB, f spec.StubFile, token, address string) (base string, stop func() stubs.State) {
+	t.Helper()
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	var state stubs.State
+	go func() {
+		var err error
+		state, err = stub.Run(ctx, stub.Options{File: f, Listen: address, Token: token, Log: slog.New(slog.DiscardHandler)}, func(addr string) { ready <- addr })
+		ended <- err
+	}()
+	select {
+	case addr := <-ready:
+		base = "http://" + addr
+	case err := <-ended:
+		cancel()
+		t.Fatal(err)
+	}
+	stop = sync.OnceValue(func() stubs.State {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		return state
+	})
+	t.Cleanup(func() { stop() })
+	return base, stop
+}
+
+// client has as many connections as are needed.
+func client(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// post makes one call. The body is "" if there was no answer.
+func post(ctx context.Context, c *http.Client, to, id string) (status int, body string, header http.Header, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(`{"amount": 5}`))
+	if err != nil {
+		return 0, "", nil, err
+	}
+	req.Header.Set("Idempotency-Key", id)
+	resp, err := c.Do(req)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), resp.Header, err
+}
+
+// Each failure, as a client sees it.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	const route = `{"name": %q, "match": "POST /%[1]s", "latency": {"fixed": "1ms"}, %s}`
+	var endpoints []string
+	for name, how := range map[string]string{
+		"ok":    `"status": 201, "body": {"status": "CAPTURED"}`,
+		"error": `"errors": {"rate": 1, "status": 503, "body": {"error": "busy"}}`,
+		"hang":  `"hang": 1`,
+		"reset": `"reset": 1`,
+		"limit": `"limit": {"rate": 0.01, "burst": 2}`,
+	} {
+		endpoints = append(endpoints, fmt.Sprintf(route, name, how))
+	}
+	base, stop := listen(t, decode(t, strings.Join(endpoints, ","), ""), "", "")
+	c := client(t)
+	call := func(name string) (int, string, http.Header, error) { return post(t.Context(), c, base+"/"+name, "") }
+
+	if status, body, header, err := call("ok"); status != 201 || body != `{"status":"CAPTURED"}` || header.Get("Content-Type") != "application/json" || err != nil {
+		t.Errorf("ok: %d %s %v", status, body, err)
+	}
+	if status, body, _, err := call("error"); status != 503 || body != `{"error":"busy"}` || err != nil {
+		t.Errorf("error: %d %s %v", status, body, err)
+	}
+	patient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, _, err := post(patient, c, base+"/hang", ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("hang: %v", err)
+	}
+	if _, _, _, err := call("reset"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("reset: %v", err)
+	}
+	for i := range 4 {
+		status, _, header, err := call("limit")
+		wait := header.Get("Retry-After")
+		if i < 2 && (status != 200 || wait != "") || i >= 2 && (status != 429 || wait != "100") || err != nil {
+			t.Errorf("call %d over the limit: %d, Retry-After %q, %v", i, status, wait, err)
+		}
+	}
+	if status, _, _, _ := call("elsewhere"); status != 404 {
+		t.Errorf("no endpoint: %d", status)
+	}
+	want := map[string]int64{"ok answered": 1, "error error": 1, "hang hung": 1, "reset reset": 1, "limit answered": 2, "limit limited": 2, "unknown unknown": 1}
+	got := map[string]int64{}
+	for _, e := range stop().Endpoints {
+		for outcome, n := range e.Calls {
+			got[e.Endpoint+" "+outcome] = n
+		}
+		if e.Open != 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+// A stub that stops lets the calls end that it works on, and cuts off those that hang.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	base, stop := listen(t, decode(t, `{"name": "slow", "match": "POST /slow", "latency": {"fixed": "300ms"}}, {"name": "hang", "match": "POST /hang", "latency": {"fixed": "0s"}, "hang": 1}`, ""), "t", "")
+	c, watch := client(t), stubs.NewClient("bank", base, "t")
+	defer watch.Close()
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if status, _, _, err := post(t.Context(), c, base+"/slow", ""); status != 200 || err != nil {
+			t.Errorf("a call that is worked on: %d, %v", status, err)
+		}
+	})
+	calls.Go(func() {
+		if _, _, _, err := post(t.Context(), c, base+"/hang", ""); err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("a call that hangs: %v", err)
+		}
+	})
+	polltest.Until(t, "both calls have arrived", func() bool {
+		s, err := watch.State(t.Context())
+		return err == nil && s.Endpoints[0].Open == 1 && s.Endpoints[1].Open == 1
+	})
+	stop()
+	calls.Wait()
+}
+
+// Under thousands of calls a second, no call is answered early, and the median and p99 are
+// those of the file but for what the machine adds, which plain handlers that sleep show at the
+// same time.
+func TestLatenciesUnderLoad(t *testing.T) {
+	f := decode(t, `{"name": "charge", "match": "POST /charge", "latency": {"p50": "50ms", "p99": "200ms"}}`, "")
+	const callers, each, tries = 150, 20, 5
+	const calls, asleep = callers * each, 50 * time.Millisecond
+	for try := 1; ; try++ {
+		base, _ := listen(t, f, "t", "")
+		control := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(asleep) }))
+		took, added := callInTurn(t, callers, each, base+"/charge", control.URL)
+		control.Close()
+		var booked []float64
+		err := stubs.NewClient("bank", base, "t").Ledger(t.Context(), func(line []byte) error {
+			var c stubs.Call
+			err := json.Unmarshal(line, &c)
+			booked = append(booked, c.Ms)
+			return err
+		})
+		if err != nil || len(booked) != calls || len(took) != calls {
+			t.Fatalf("%d calls, %d in the ledger, %v", len(took), len(booked), err)
+		}
+		slices.Sort(booked)
+		off := ""
+		for _, c := range []struct{ quantile, want, machine float64 }{{0.5, 50, 0.9}, {0.99, 200, 0.99}} {
+			at, by := took[int(c.quantile*calls)], booked[int(c.quantile*calls)]
+			if at < 0.85*c.want || by < 0.85*c.want || at < by {
+				t.Errorf("p%g is %.1f ms to the client, %.1f in the ledger: too early, the file says %g", 100*c.quantile, at, by, c.want)
+			}
+			if machine := added[int(c.machine*calls)] - 50; at > 1.15*c.want+2*machine {
+				off += fmt.Sprintf(" p%g is %.1f ms, the file says %g, and a sleeping handler takes %.1f ms longer than it sleeps;", 100*c.quantile, at, c.want, machine)
+			}
+		}
+		if off == "" || t.Failed() {
+			return
+		}
+		if try == tries {
+			t.Fatalf("in each of %d tries:%s", tries, off)
+		}
+	}
+}
+
+// callInTurn lets callers call two servers in turn, and returns how long the calls took, in ms,
+// sorted.
+func callInTurn(t *testing.T, callers, each int, one, other string) (took, control []float64) {
+	t.Helper()
+	c := client(t)
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	call := func(to string, all *[]float64) {
+		begin := time.Now()
+		status, _, _, err := post(t.Context(), c, to, "")
+		ms := float64(time.Since(begin)) / float64(time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		if *all = append(*all, ms); status != 200 || err != nil {
+			t.Errorf("a call: %d, %v", status, err)
+		}
+	}
+	for range callers {
+		running.Go(func() {
+			for range each {
+				call(one, &took)
+				call(other, &control)
+			}
+		})
+	}
+	running.Wait()
+	slices.Sort(took)
+	slices.Sort(control)
+	return took, control
+}
+
+// frames gathers what a collector sends.
+type frames struct {
+	mu  sync.Mutex
+	all []metric.Frame
+}
+
+func (f *frames) sink(frame metric.Frame) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, frame)
+	return nil
+}
+
+// sum adds up a counter over all frames and series with these labels.
+func (f *frames) sum(name string, labels ...metric.Label) (n float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, frame := range f.all {
+		for _, p := range frame.Points {
+			if p.Series.Name == name && p.Series.Matches(labels) {
+				n += p.Value
+			}
+		}
+	}
+	return n
+}
+
+const twoEndpoints = `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "5ms"}, "errors": {"rate": 0.5, "status": 503}},
+	{"name": "inquiry", "match": "POST /inquiry", "latency": {"fixed": "0s"}, "background": true}`
+
+const slowPhase = `{"name": "slow", "from": "0s", "for": "3600s", "endpoints": ["charge"], "latency_factor": 2}`
+
+func collector(t *testing.T, base, run string, f spec.StubFile) *stubs.Collector {
+	t.Helper()
+	return stubs.New(stubs.Options{Name: "bank", Stub: spec.Stub{URL: base, File: "bank.json"}, Digest: f.Digest, Token: "t", Run: run})
+}
+
+// A run reads from a stub what its callers did: the calls of the frames are those that were
+// made, as are those of the ledger, and a second run begins at 0.
+func TestCollector(t *testing.T) {
+	t.Parallel()
+	f := decode(t, twoEndpoints, slowPhase)
+	base, _ := listen(t, f, "t", "")
+	c := client(t)
+	for _, run := range []string{"a", "b"} {
+		_, _, _, _ = post(t.Context(), c, base+"/charge", "of no run")
+		one := collector(t, base, run, f)
+		if err := errors.Join(one.Check(t.Context()), one.Start(t.Context()), one.Begin(t.Context(), time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		if err := collector(t, base, "c", f).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "serves another run: "+run) {
+			t.Errorf("a second run at the same time: %v", err)
+		}
+		var got frames
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- one.Run(ctx, got.sink) }()
+		statuses := map[int]int{}
+		for i := range 60 {
+			status, _, _, err := post(t.Context(), c, base+"/charge", fmt.Sprint("p", i%50))
+			if err != nil {
+				t.Fatal(err)
+			}
+			statuses[status]++
+		}
+		_, _, _, _ = post(t.Context(), c, base+"/inquiry", "")
+		_, _, _, _ = post(t.Context(), c, base+"/nothing", "")
+		polltest.Until(t, "some seconds are read", func() bool { return got.sum(metric.StubCalls) >= 62 })
+		cancel()
+		if err := errors.Join(<-ended, one.Close()); err != nil {
+			t.Fatal(err)
+		}
+		label := func(key, value string) metric.Label { return metric.Label{Key: key, Value: value} }
+		for outcome, want := range map[string]int{metric.StubAnswered: statuses[200], metric.StubError: statuses[503]} {
+			if n := got.sum(metric.StubCalls, label("endpoint", "charge"), label("outcome", outcome), label("background", "false")); n != float64(want) || want == 0 {
+				t.Errorf("%g calls %s, want %d", n, outcome, want)
+			}
+		}
+		if n := got.sum(metric.StubCalls, label("background", "true"), label("stub", "bank")); n != 2 {
+			t.Errorf("%g background calls", n)
+		}
+		if ms, work := got.sum(metric.StubCallTime, label("endpoint", "charge")), got.sum(metric.StubWorkTime, label("caller", "waiting")); math.Abs(work-600) > 1e-6 || ms < work {
+			t.Errorf("calls take %g ms, and the work on them %g ms; want 60 x 10 in the phase", ms, work)
+		}
+		metrictest.Check(t, got.all...)
+		metrictest.CheckStream(t, "stub/bank", got.all)
+		if notes := one.Notes(); len(notes) > 0 {
+			t.Errorf("notes %q", notes)
+		}
+		lines := 0
+		l, err := one.Ledger(t.Context(), func([]byte) error { lines++; return nil })
+		if err != nil || l.Calls != 62 || l.Repeated != 10 || l.Forgotten != 0 || lines != 62 {
+			t.Errorf("ledger %+v, %d lines, %v", l, lines, err)
+		}
+		fact, ok := one.Fact()
+		if !ok || fact.File.SHA256 != f.Digest || len(fact.Phases) != 1 || *fact.Phases[0].LatencyFactor != 2 || len(fact.Endpoints) != 3 || fact.Endpoints[0].Calls[metric.StubError] != int64(statuses[503]) {
+			t.Errorf("fact %+v, %v", fact, ok)
+		}
+	}
+}
+
+// What keeps a run from beginning is said before it, with what to do.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	f := decode(t, twoEndpoints, "")
+	base, _ := listen(t, f, "t", "")
+	closed, _ := listen(t, f, "", "")
+	nobody, stop := listen(t, f, "t", "")
+	stop()
+	for name, c := range map[string]struct {
+		change     func(*stubs.Options)
+		want, next string
+	}{
+		"fit":         {func(*stubs.Options) {}, "", ""},
+		"any file":    {func(o *stubs.Options) { o.Digest = "" }, "", ""},
+		"other file":  {func(o *stubs.Options) { o.Digest = "sha256:0" }, "runs bank.json, whose content is not that of bank.json", "start it again"},
+		"no token":    {func(o *stubs.Options) { o.Token = "" }, "no token to control it with", "set ASSAY_STUB_TOKEN"},
+		"wrong token": {func(o *stubs.Options) { o.Token = "x" }, "refuses the token", "set ASSAY_STUB_TOKEN"},
+		"none there":  {func(o *stubs.Options) { o.Stub.URL = closed }, "was started without a token", "start it with ASSAY_STUB_TOKEN set"},
+		"not up":      {func(o *stubs.Options) { o.Stub.URL = nobody }, "does not answer at " + nobody, "assay stub FILE"},
+		"other path":  {func(o *stubs.Options) { o.Stub.URL = base + "/charge" }, "is no stub", "check its URL"},
+		"other host":  {func(o *stubs.Options) { o.Stub.URL = "http://bank.example" }, "neither on loopback nor on an allowed host", "--allow-target bank.example"},
+	} {
+		o := stubs.Options{Name: "bank", Stub: spec.Stub{URL: base, File: "bank.json"}, Digest: f.Digest, Token: "t", Run: "r"}
+		c.change(&o)
+		err := stubs.New(o).Check(t.Context())
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.next) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v (%s), want %s", name, err, hint.Of(err), c.want)
+		}
+	}
+}
+
+// A stub that is restarted during a run, or is gone, is said; a restarted one continues the
+// run's phases.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	f := decode(t, twoEndpoints, slowPhase)
+	base, stop := listen(t, f, "t", "")
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := collector(t, base, "r", f)
+	if err := errors.Join(one.Start(t.Context()), one.Begin(t.Context(), time.Now().Add(-time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	var got frames
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- one.Run(ctx, got.sink) }()
+	c := client(t)
+	call := func() { _, _, _, _ = post(t.Context(), c, base+"/charge", "") }
+	call()
+	polltest.Until(t, "the first call is read", func() bool { return got.sum(metric.StubCalls) == 1 })
+	stop()
+	c.CloseIdleConnections()
+	_, stop = listen(t, f, "t", u.Host)
+	watch := stubs.NewClient("bank", base, "t")
+	defer watch.Close()
+	polltest.Until(t, "the run has begun again", func() bool { s, err := watch.State(t.Context()); return err == nil && s.Run == "r" })
+	call()
+	polltest.Until(t, "the second call is read", func() bool { return got.sum(metric.StubCalls) == 2 })
+	if work := got.sum(metric.StubWorkTime); math.Abs(work-20) > 1e-6 {
+		t.Errorf("the two calls took %g ms of work, want twice 10: the phase goes on", work)
+	}
+	if notes := strings.Join(one.Notes(), "\n"); !strings.Contains(notes, "the stub bank was restarted 6") {
+		t.Errorf("notes %q", notes)
+	}
+	stop()
+	watch.Close()
+	n := len(got.all)
+	polltest.Until(t, "seconds pass without the stub", func() bool { got.mu.Lock(); defer got.mu.Unlock(); return len(got.all) > n+2 })
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("at its end: %v", err)
+	}
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	if notes := strings.Join(one.Notes(), "\n"); !strings.Contains(notes, "did not answer for ") {
+		t.Errorf("notes %q", notes)
+	}
+	if _, err := one.Ledger(t.Context(), func([]byte) error { return nil }); err == nil {
+		t.Error("a ledger is read from a stub that is gone")
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	f := decode(t, twoEndpoints, "")
+	base, _ := listen(t, f, "", "")
+	taken := strings.TrimPrefix(base, "http://")
+	for address, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nowhere": "want host:port", taken: "address already in use"} {
+		_, err := stub.Run(t.Context(), stub.Options{File: f, Listen: address, Log: slog.New(slog.DiscardHandler)}, func(string) { t.Error("it listens") })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package spec
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Defaults of a stub file.
+const (
+	DefaultStubListen = "127.0.0.1:18090"
+	defaultStubSeed   = 1
+	defaultStubStatus = 200
+)
+
+// Limits of a stub file.
+const (
+	maxStubLatency     = 10 * time.Minute
+	maxLatencyFactor   = 1_000_000
+	maxStubConcurrency = 1_000_000
+)
+
+// StubReserved is the prefix of the paths that a stub keeps for itself.
+const StubReserved = "/_assay/"
+
+// DecodeStub reads a stub file, as strictly as Decode. Its error is of type Errors: every
+// mistake with its line.
+func DecodeStub(file string, data []byte) (StubFile, error) {
+	root, bad := parse(file, data)
+	if bad != nil {
+		return StubFile{}, Errors{bad}
+	}
+	r := newReader(file, data)
+	s := r.stubFile(root, data)
+	if err := r.errors(); err != nil {
+		return StubFile{}, err
+	}
+	sum := sha256.Sum256(data)
+	s.Path, s.Digest = file, "sha256:"+hex.EncodeToString(sum[:])
+	return s, nil
+}
+
+const stubFileExample = `{"version": 1, "endpoints": [{"name": "charge", "match": "POST /charge", "latency": {"p50": "20ms", "p99": "80ms"}}]}`
+
+func (r *reader) stubFile(n *node, data []byte) StubFile {
+	s := StubFile{Listen: DefaultStubListen, Seed: defaultStubSeed}
+	if !r.is(n, jsontext.KindBeginObject, stubFileExample) || !r.version(n.get("version")) ||
+		!r.object(n, []string{"version", "endpoints"}, []string{"$schema", "description", "listen", "seed", "phases"}) {
+		return s
+	}
+	r.reportDuplicates(n)
+	r.is(n.get("$schema"), jsontext.KindString, "")
+	if d := n.get("description"); d != nil {
+		r.line(d)
+	}
+	if l := n.get("listen"); l != nil {
+		s.Listen = r.listen(l)
+	}
+	if seed := n.get("seed"); seed != nil {
+		s.Seed = uint64(r.integer(seed, 0, 1<<53))
+	}
+	endpoints := n.get("endpoints")
+	for _, c := range r.list(endpoints) {
+		e := r.stubEndpoint(c, data)
+		for _, before := range s.Endpoints {
+			switch {
+			case e.Name != "" && e.Name == before.Name:
+				r.fail(c, "duplicate endpoint "+quote(e.Name), "")
+			case e.Match != "" && e.Match == before.Match:
+				r.fail(c, quote(e.Match)+" is the match of an endpoint before", "")
+			}
+		}
+		s.Endpoints = append(s.Endpoints, e)
+	}
+	if endpoints != nil && endpoints.kind == jsontext.KindBeginArray && len(endpoints.children) == 0 {
+		r.fail(endpoints, "want at least one endpoint", "write for example "+example["endpoints"])
+	}
+	phases := n.get("phases")
+	for _, c := range r.list(phases) {
+		s.Phases = append(s.Phases, r.stubPhase(c, s, data))
+	}
+	if phases == nil || !phases.validTree() || endpoints == nil || !endpoints.validTree() {
+		return s
+	}
+	for i, p := range s.Phases {
+		r.checkStubPhase(phases.children[i], s, p, s.Phases[:i])
+	}
+	return s
+}
+
+func (r *reader) listen(n *node) string {
+	text, ok := r.text(n)
+	if !ok {
+		return ""
+	}
+	if !isHostPort(text) {
+		r.fail(n, quote(text)+" is not host:port", "write for example "+example["listen"])
+	}
+	return text
+}
+
+// stubRoute is a method and a path, as net/http matches them: a segment in braces stands
+// for any.
+var stubRoute = regexp.MustCompile(`^(?:(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) )?(/(?:[A-Za-z0-9._~!$&'()*+,;=:@%/-]|\{[A-Za-z_][A-Za-z0-9_]*(?:\.\.\.|\$)?\})*)$`)
+
+func (r *reader) stubEndpoint(n *node, data []byte) StubEndpoint {
+	e := StubEndpoint{Status: defaultStubStatus}
+	if !r.object(n, []string{"name", "match", "latency"}, []string{"status", "body", "errors", "hang", "reset", "limit", "concurrency", "background"}) {
+		return e
+	}
+	if name := n.get("name"); name != nil {
+		var ok bool
+		if e.Name, ok = r.text(name); ok && !profileName.MatchString(e.Name) {
+			r.fail(name, badName("endpoint", e.Name), "")
+		}
+	}
+	if match := n.get("match"); match != nil {
+		var ok bool
+		e.Match, ok = r.text(match)
+		route := stubRoute.FindStringSubmatch(e.Match)
+		switch {
+		case !ok:
+		case route == nil, path.Clean(route[2]+"x") != route[2]+"x":
+			r.fail(match, quote(e.Match)+" is not a method and a path", `write for example "match": "POST /charge", or "GET /charge/{id}"`)
+		case strings.HasPrefix(route[2]+"/", StubReserved):
+			r.fail(match, StubReserved+" is the prefix of the stub's own paths", "choose another path")
+		}
+	}
+	e.Latency = r.latency(n.get("latency"))
+	e.Status = r.status(n.get("status"), defaultStubStatus)
+	e.Body = raw(n.get("body"), data)
+	e.Errors = r.stubErrors(n.get("errors"), data)
+	set(&e.Hang, r.share(n.get("hang")))
+	set(&e.Reset, r.share(n.get("reset")))
+	e.Limit = r.stubLimit(n.get("limit"))
+	if c := n.get("concurrency"); c != nil {
+		e.Concurrency = r.integer(c, 1, maxStubConcurrency)
+	}
+	e.Background = r.bool(n.get("background"))
+	if sum := e.failing(); n.validTree() && sum > 1 {
+		r.fail(n, fmt.Sprintf("errors, hang and reset add up to %g, more than all calls", sum), "")
+	}
+	return e
+}
+
+// failing is the share of calls that have another end than the usual answer.
+func (e StubEndpoint) failing() float64 {
+	sum := e.Hang + e.Reset
+	for _, s := range e.Errors {
+		sum += s.Rate
+	}
+	return sum
+}
+
+// raw is the JSON text of a value; nil if the key is missing.
+func raw(n *node, data []byte) json.RawMessage {
+	if n == nil {
+		return nil
+	}
+	// Duplicate keys are reported elsewhere.
+	v, err := jsontext.NewDecoder(bytes.NewReader(data[n.offset:]), jsontext.AllowDuplicateNames(true)).ReadValue()
+	if err != nil || v.Compact() != nil {
+		return nil // the file has been parsed
+	}
+	return json.RawMessage(v)
+}
+
+func (r *reader) latency(n *node) (l Latency) {
+	if n == nil || !r.is(n, jsontext.KindBeginObject, example["latency"]) {
+		return l
+	}
+	if fixed := n.get("fixed"); fixed != nil {
+		r.object(n, []string{"fixed"}, []string{"p50", "p99"})
+		if n.get("p50") != nil || n.get("p99") != nil {
+			r.fail(n, `want either "fixed", or "p50" and "p99"`, "")
+		}
+		l.P50 = r.stubTime(fixed)
+		l.P99 = l.P50
+		return l
+	}
+	r.object(n, []string{"p50", "p99"}, []string{"fixed"})
+	l.P50, l.P99 = r.stubTime(n.get("p50")), r.stubTime(n.get("p99"))
+	switch p50, p99 := n.get("p50"), n.get("p99"); {
+	case p50 == nil || p99 == nil || p50.bad || p99.bad:
+	case l.P50 == 0:
+		r.fail(p50, "p50 must be above 0", `write "latency": {"fixed": "0s"} for none`)
+	case l.P99 < l.P50:
+		r.fail(p99, fmt.Sprintf("p99 %v is less than p50 %v", l.P99, l.P50), "")
+	}
+	return l
+}
+
+func (r *reader) stubTime(n *node) time.Duration {
+	if n == nil {
+		return 0
+	}
+	d, ok := r.duration(n)
+	if ok && (d < 0 || d > maxStubLatency) {
+		r.fail(n, fmt.Sprintf("%v is out of range: want 0 to %v", d, maxStubLatency), "")
+	}
+	return d
+}
+
+func (r *reader) status(n *node, otherwise int) int {
+	if n == nil {
+		return otherwise
+	}
+	return r.integer(n, 200, 599)
+}
+
+// stubErrors reads one error or a list of them.
+func (r *reader) stubErrors(n *node, data []byte) (all []StubError) {
+	if n == nil {
+		return nil
+	}
+	each := []*node{n}
+	if n.kind == jsontext.KindBeginArray {
+		each = n.children
+	}
+	for _, c := range each {
+		if !r.is(c, jsontext.KindBeginObject, example["errors"]) || !r.object(c, []string{"rate", "status"}, []string{"body"}) {
+			continue
+		}
+		e := StubError{Status: r.status(c.get("status"), 0), Body: raw(c.get("body"), data)}
+		if rate := c.get("rate"); rate != nil {
+			e.Rate = r.positiveShare(rate, 1)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func (r *reader) stubLimit(n *node) *StubLimit {
+	if n == nil || !r.is(n, jsontext.KindBeginObject, example["limit"]) || !r.object(n, []string{"rate"}, []string{"burst"}) {
+		return nil
+	}
+	var l StubLimit
+	if rate := n.get("rate"); rate != nil {
+		l.Rate = r.rate(rate)
+	}
+	l.Burst = max(1, int(l.Rate))
+	if burst := n.get("burst"); burst != nil {
+		l.Burst = r.integer(burst, 1, int(MaxRate))
+	}
+	return &l
+}
+
+func (r *reader) stubPhase(n *node, s StubFile, data []byte) (p StubPhase) {
+	if !r.object(n, []string{"name", "from"}, []string{"for", "endpoints", "latency_factor", "errors", "hang", "reset", "limit", "concurrency"}) {
+		return p
+	}
+	if name := n.get("name"); name != nil {
+		var ok bool
+		if p.Name, ok = r.text(name); ok && !profileName.MatchString(p.Name) {
+			r.fail(name, badName("phase", p.Name), "")
+		}
+	}
+	if from := n.get("from"); from != nil {
+		p.From, _ = r.offset(from)
+	}
+	if c := n.get("for"); c != nil {
+		var ok bool
+		if p.For, ok = r.offset(c); ok && p.For == 0 {
+			r.fail(c, `"for" must be above 0`, "omit it if the phase lasts until the end of the run")
+		}
+	}
+	if endpoints := n.get("endpoints"); endpoints != nil {
+		p.Endpoints = r.phaseEndpoints(endpoints, s, n.parent.parent.valid("endpoints"))
+	}
+	if c := n.get("latency_factor"); c != nil {
+		v, ok := r.number(c)
+		if ok && !(v >= 0 && v <= maxLatencyFactor) {
+			r.fail(c, fmt.Sprintf("latency_factor %s is out of range: want 0 to %d", c.text, maxLatencyFactor), "")
+		}
+		p.LatencyFactor = &v
+	}
+	if c := n.get("errors"); c != nil {
+		all := r.stubErrors(c, data)
+		p.Errors = &all
+	}
+	p.Hang, p.Reset = r.share(n.get("hang")), r.share(n.get("reset"))
+	p.Limit = r.stubLimit(n.get("limit"))
+	if c := n.get("concurrency"); c != nil {
+		v := r.integer(c, 1, maxStubConcurrency)
+		p.Concurrency = &v
+	}
+	return p
+}
+
+// phaseEndpoints reads the names of the endpoints that a phase changes. known: those of the
+// file are without errors.
+func (r *reader) phaseEndpoints(n *node, s StubFile, known bool) (all []string) {
+	var names []string
+	for _, e := range s.Endpoints {
+		names = append(names, e.Name)
+	}
+	for _, c := range r.list(n) {
+		name, ok := r.text(c)
+		switch {
+		case !ok || !known:
+		case !slices.Contains(names, name):
+			r.fail(c, unknown("endpoint", name, names), "endpoints: "+strings.Join(names, ", "))
+		case slices.Contains(all, name):
+			r.fail(c, "duplicate endpoint "+quote(name), "")
+		default:
+			all = append(all, name)
+		}
+	}
+	if n.kind == jsontext.KindBeginArray && len(n.children) == 0 {
+		r.fail(n, "want at least one endpoint", "omit it if the phase changes all")
+	}
+	return all
+}
+
+// checkStubPhase reports what a phase alone does not show.
+func (r *reader) checkStubPhase(n *node, s StubFile, p StubPhase, before []StubPhase) {
+	if p.LatencyFactor == nil && p.Errors == nil && p.Hang == nil && p.Reset == nil && p.Limit == nil && p.Concurrency == nil {
+		r.fail(n, "phase "+quote(p.Name)+" changes nothing", "add for example "+example["latency_factor"])
+		return
+	}
+	for _, e := range s.Endpoints {
+		if changed, _ := e.At(p); changed.failing() > 1 {
+			r.fail(n, fmt.Sprintf("in this phase errors, hang and reset of %s add up to %g, more than all calls", quote(e.Name), changed.failing()), "")
+			return
+		}
+	}
+	for _, q := range before {
+		switch {
+		case q.Name == p.Name:
+			r.fail(n, "duplicate phase "+quote(p.Name), "")
+			return
+		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return p.Concerns(e.Name) && q.Concerns(e.Name) }):
+			r.fail(n, fmt.Sprintf("phase %s begins before phase %s of the same endpoint has ended", quote(p.Name), quote(q.Name)), `change "from" or "for"`)
+			return
+		}
+	}
+}
