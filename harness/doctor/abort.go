@@ -120,7 +120,7 @@ func (s Subject) readableIn(d probe.Database, name string) error {
 	names := metric.Variables(name)
 	switch {
 	case s.Insights != nil:
-		return hint.With(errors.New("Performance Insights publishes it after the run"), "name the database itself: --db with the DSN of the writer")
+		return hint.With(errors.New("its source, Performance Insights, publishes after the run"), "name the database itself: --db with the DSN of the writer")
 	case s.DSN == "":
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN")
 	case errors.As(d.WaitsErr, &rights):

@@ -43,7 +43,7 @@ func TestAbortOnDatabase(t *testing.T) {
 		"found by another check": {metric.DBSessions, Subject{DSN: named, Target: target}, probe.Database{Err: errors.New("refused")}, "", "", ""},
 		"no rights":              {metric.DBSessions, Subject{DSN: named}, with(&sampling.RightsError{Err: errors.New("denied"), SQL: "GRANT X"}), Lacking, "denied", "run as an administrator: GRANT X"},
 		"blind":                  {metric.DBSessions, Subject{DSN: named}, with(&sampling.BlindError{Why: "it is off", Remedy: "turn it on"}), Lacking, "it is off", "turn it on"},
-		"insights":               {metric.DBSessions, Subject{DSN: named, Insights: &database.Insights{}}, good, Lacking, "publishes it after the run", "name the database itself"},
+		"insights":               {metric.DBSessions, Subject{DSN: named, Insights: &database.Insights{}}, good, Lacking, "publishes after the run", "name the database itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.subject.Loads = []Load{aborting(spec.Abort{Metric: c.metric})}

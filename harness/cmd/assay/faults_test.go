@@ -30,6 +30,7 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 		"resets":  resets,
 		"slow":    func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) },
 		"hangs":   hangs,
+		"tires":   tires(8), // preflight and the first seconds of a run
 		"garbage": garbage,
 		"loops":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
 		"moved": func(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +54,16 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 	s.Start()
 	ts.Defer(func() { end(); s.CloseClientConnections(); s.Close() })
 	ts.Setenv(args[0], s.URL)
+}
+
+// tires answers this many requests, and then fails.
+func tires(good int64) http.HandlerFunc {
+	var n atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1) > good {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
 }
 
 // resets reads the request and cuts the connection off with a TCP reset.

@@ -84,12 +84,12 @@ func (o Options) Metrics() (names []string) {
 	return names
 }
 
-// Examine opens the gauges of a metric, as far as it is known where they are read, and reads
-// each once. Its error says which gauge
+// Examine opens the gauges of a metric and reads each once. Its error says which gauge
 // cannot be read, or did not answer in time.
 func (o Options) Examine(ctx context.Context, name string) error {
 	for _, g := range o.gauges() {
-		if g.series.Name != name || !g.located {
+		// Of several gauges of conditions, some may be of a service that does not run yet.
+		if g.series.Name != name || name == metric.AbortGauge && !g.located {
 			continue
 		}
 		_, err := g.start(ctx)
