@@ -78,7 +78,7 @@ func conditions(e *evidence) string {
 	if faults := e.recoveryText(func(r Recovery) bool { return r.Metric == metric.RecoveryTime }); faults != "" {
 		text += "; under faults: " + faults
 	}
-	if changes := e.recoveryText(func(r Recovery) bool { return r.Metric != metric.RecoveryTime }); changes != "" {
+	if changes := e.recoveryText(func(r Recovery) bool { return r.Metric != metric.RecoveryTime && !r.immediate() }); changes != "" {
 		text += "; " + changes
 	}
 	if of := e.Rejudged; of != nil {

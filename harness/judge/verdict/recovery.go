@@ -36,6 +36,9 @@ type Recovery struct {
 // unseen reports that the load ended too early to show anything of the disturbance.
 func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
 
+// immediate reports that the SLOs held from the disturbance on.
+func (r Recovery) immediate() bool { return r.Recovered.Most != nil && *r.Recovered.Most == 0 }
+
 // Name is the disturbance, like "the end of kill b" or "the step to 800/s".
 func (r Recovery) Name() string {
 	name := r.Fault
