@@ -1,4 +1,4 @@
-package stub_test
+package stub
 
 import (
 	"context"
@@ -19,22 +19,12 @@ import (
 	"time"
 
 	"assay/harness/hint"
-	"assay/harness/lab/stub"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/polltest"
 	"assay/harness/spec"
 )
-
-func decode(t testing.TB, endpoints, phases string) spec.StubFile {
-	t.Helper()
-	f, err := spec.DecodeStub("bank.json", fmt.Appendf(nil, `{"version": 1, "endpoints": [%s], "phases": [%s]}`, endpoints, phases))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // listen runs a stub at an address; empty: any. stop stops it, and returns what it counted.
 func listen(t testing.TB, f spec.StubFile, token, address string) (base string, stop func() stubs.State) {
@@ -47,7 +37,7 @@ func listen(t testing.TB, f spec.StubFile, token, address string) (base string, 
 	var state stubs.State
 	go func() {
 		var err error
-		state, err = stub.Run(ctx, stub.Options{File: f, Listen: address, Token: token, Log: slog.New(slog.DiscardHandler)}, func(addr string) { ready <- addr })
+		state, err = Run(ctx, Options{File: f, Listen: address, Token: token, Log: slog.New(slog.DiscardHandler)}, func(addr string) { ready <- addr })
 		ended <- err
 	}()
 	select {
@@ -446,7 +436,7 @@ func TestRunRefuses(t *testing.T) {
 	base, _ := listen(t, f, "", "")
 	taken := strings.TrimPrefix(base, "http://")
 	for address, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nowhere": "want host:port", taken: "address already in use"} {
-		_, err := stub.Run(t.Context(), stub.Options{File: f, Listen: address, Log: slog.New(slog.DiscardHandler)}, func(string) { t.Error("it listens") })
+		_, err := Run(t.Context(), Options{File: f, Listen: address, Log: slog.New(slog.DiscardHandler)}, func(string) { t.Error("it listens") })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
