@@ -197,6 +197,33 @@ func TestSlotsOfAPhase(t *testing.T) {
 	})
 }
 
+// A timer that is late takes nothing from the capacity: the next call begins when the one
+// before was to end.
+func TestLateTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends := make(chan time.Time, 2)
+		s := station{slots: 1, factor: 1, finish: func(_ *work, end time.Time) { ends <- end }}
+		start := time.Now()
+		first := &work{arrived: start, latency: 10 * time.Millisecond, done: make(chan struct{})}
+		late := &work{arrived: start.Add(12 * time.Millisecond), latency: 10 * time.Millisecond, done: make(chan struct{})}
+		s.put(first)
+		s.put(&work{arrived: start, latency: 10 * time.Millisecond, done: make(chan struct{})})
+		s.put(late)
+		end := <-ends
+		time.Sleep(5 * time.Millisecond)
+		s.end(first, end)
+		if got := (<-ends).Sub(start); got != 20*time.Millisecond {
+			t.Errorf("the second call was to end after %v", got)
+		}
+		// One that arrived in between begins when it arrived.
+		s.working, s.queue = 1, []*work{late}
+		s.end(&work{done: make(chan struct{})}, start.Add(10*time.Millisecond))
+		if got := (<-ends).Sub(start); got != 22*time.Millisecond {
+			t.Errorf("a call that arrived after 12 ms was to end after %v", got)
+		}
+	})
+}
+
 // The distribution is that of the file, and each failure has its share. Draws are seeded, so
 // that the test cannot flake; the tolerance is about five standard errors.
 func TestDraws(t *testing.T) {

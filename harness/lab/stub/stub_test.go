@@ -1,4 +1,4 @@
-package stub_test
+package stub
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"assay/harness/hint"
-	"assay/harness/lab/stub"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -27,27 +26,23 @@ import (
 	"assay/harness/spec"
 )
 
-func decode(t testing.TB, endpoints, phases string) spec.StubFile {
-	t.Helper()
-	f, err := spec.DecodeStub("bank.json", fmt.Appendf(nil, `{"version": 1, "endpoints": [%s], "phases": [%s]}`, endpoints, phases))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // listen runs a stub at an address; empty: any. stop stops it, and returns what it counted.
 func listen(t testing.TB, f spec.StubFile, token, address string) (base string, stop func() stubs.State) {
 	t.Helper()
-	if address == "" {
-		address = "127.0.0.1:0"
+	return listenWith(t, Options{File: f, Listen: address, Token: token, Log: slog.New(slog.DiscardHandler)})
+}
+
+func listenWith(t testing.TB, o Options) (base string, stop func() stubs.State) {
+	t.Helper()
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	var state stubs.State
 	go func() {
 		var err error
-		state, err = stub.Run(ctx, stub.Options{File: f, Listen: address, Token: token, Log: slog.New(slog.DiscardHandler)}, func(addr string) { ready <- addr })
+		state, err = Run(ctx, o, func(addr string) { ready <- addr })
 		ended <- err
 	}()
 	select {
@@ -151,7 +146,9 @@ func TestFailures(t *testing.T) {
 // A stub that stops lets the calls end that it works on, and cuts off those that hang.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	base, stop := listen(t, decode(t, `{"name": "slow", "match": "POST /slow", "latency": {"fixed": "300ms"}}, {"name": "hang", "match": "POST /hang", "latency": {"fixed": "0s"}, "hang": 1}`, ""), "t", "")
+	f := decode(t, `{"name": "slow", "match": "POST /slow", "latency": {"fixed": "300ms"}}, {"name": "hang", "match": "POST /hang", "latency": {"fixed": "0s"}, "hang": 1}`, "")
+	var log strings.Builder
+	base, stop := listenWith(t, Options{File: f, Token: "t", Log: slog.New(slog.NewTextHandler(&log, nil))})
 	c, watch := client(t), stubs.NewClient("bank", base, "t")
 	defer watch.Close()
 	var calls sync.WaitGroup
@@ -169,8 +166,11 @@ func TestStop(t *testing.T) {
 		s, err := watch.State(t.Context())
 		return err == nil && s.Endpoints[0].Open == 1 && s.Endpoints[1].Open == 1
 	})
-	stop()
+	state := stop()
 	calls.Wait()
+	if got := state.Endpoints; got[0].Calls[metric.StubAnswered] != 1 || got[1].Calls[metric.StubHung] != 1 || log.String() != "" {
+		t.Errorf("counted %+v; logged %q", got, log.String())
+	}
 }
 
 // Under thousands of calls a second, no call is answered early, and the median and p99 are
@@ -446,7 +446,7 @@ func TestRunRefuses(t *testing.T) {
 	base, _ := listen(t, f, "", "")
 	taken := strings.TrimPrefix(base, "http://")
 	for address, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nowhere": "want host:port", taken: "address already in use"} {
-		_, err := stub.Run(t.Context(), stub.Options{File: f, Listen: address, Log: slog.New(slog.DiscardHandler)}, func(string) { t.Error("it listens") })
+		_, err := Run(t.Context(), Options{File: f, Listen: address, Log: slog.New(slog.DiscardHandler)}, func(string) { t.Error("it listens") })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
