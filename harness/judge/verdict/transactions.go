@@ -77,7 +77,10 @@ func (e *evidence) transactionOf(x record.Exemplar) Transaction {
 		LatencyMs: x.Value, Outcome: cmp.Or(x.Label(metric.ExemplarOutcome), metric.Completed), Error: x.Label(metric.ExemplarError), Sampled: x.Label(metric.ExemplarSampled) == "true",
 	}
 	recorded := x.Violates()
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.AllSLOs() {
+		if s.Flow != "" && s.Flow != t.Scenario {
+			continue
+		}
 		// Other thresholds than the run's own are not in the record.
 		violates := e.Rejudged != nil && s.OfTransactions() && (t.Outcome != metric.Completed || s.Violates(x.Value))
 		if violates || slices.Contains(recorded, s.ID()) {

@@ -30,7 +30,7 @@ func lagChart(r record.Run, spans []record.Span) []page.Chart {
 		{Label: "p99", Color: "#8e5bd0", Values: worst(func(s persistence.Second) float64 { return s.P99 })},
 		{Label: "max", Color: "#e8862a", Values: worst(func(s persistence.Second) float64 { return s.Max })},
 	}}
-	for _, s := range r.Plan.Profile.SLOs {
+	for _, s := range r.Plan.Profile.AllSLOs() {
 		if s.Metric == metric.PersistLag && len(c.Curves) < 3+maxBounds {
 			c.Curves = append(c.Curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
 		}
