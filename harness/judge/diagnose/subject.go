@@ -10,7 +10,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// subject is what is diagnosed: a run, or the first of its flows that failed. What service
+// subject is what is diagnosed: a run, or the flow of which the most SLOs are broken. What service
 // and database measured is of all flows together, and so is the time per transaction; the
 // SLOs, the windows and the baseline are those of the flow.
 type subject struct {
@@ -21,20 +21,18 @@ type subject struct {
 }
 
 func subjectOf(r record.Run, v verdict.Verdict) subject {
-	for i, f := range v.Flows {
-		slos := slices.DeleteFunc(slices.Clone(v.SLOs), func(s verdict.SLO) bool { return s.Flow != f.Name })
-		if !slices.ContainsFunc(slos, broken) {
-			continue
-		}
-		of := r.PerFlow()[i]
-		s := subject{traffic: of.Timeline, flow: f.Name, verdict: v}
-		of.Timeline = r.Timeline
-		s.run, s.verdict.SLOs, s.verdict.Outcomes = of, slos, f.Outcomes
-		s.verdict.Judged, s.verdict.WindowOf = f.Judged, f.WindowOf
-		s.verdict.Judged = withoutLateEnds(of, s.verdict)
-		return s
+	i := v.FlowWithMost(broken)
+	if i < 0 {
+		return subject{run: r, traffic: r.Timeline, verdict: v}
 	}
-	return subject{run: r, traffic: r.Timeline, verdict: v}
+	f, of := v.Flows[i], r.PerFlow()[i]
+	s := subject{traffic: of.Timeline, flow: f.Name, verdict: v}
+	of.Timeline = r.Timeline
+	s.run, s.verdict.Outcomes = of, f.Outcomes
+	s.verdict.SLOs = slices.DeleteFunc(slices.Clone(v.SLOs), func(s verdict.SLO) bool { return s.Flow != f.Name })
+	s.verdict.Judged, s.verdict.WindowOf = f.Judged, f.WindowOf
+	s.verdict.Judged = withoutLateEnds(of, s.verdict)
+	return s
 }
 
 // minShift is the change of a flow's share of all transactions from which on the mix counts

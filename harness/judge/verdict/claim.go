@@ -87,15 +87,13 @@ func conditions(e *evidence) string {
 	return text
 }
 
-// failReason names the first failed SLO and by how much it failed, and counts the
-// others. Uncompleted transactions come first: they break the latency SLOs too, which
+// failReason names the first failed SLO, of the flow with the most failed ones, by how much
+// it failed, and counts the others. Uncompleted transactions come first: they break the latency SLOs too, which
 // would suggest a slow system.
 func failReason(e *evidence, v Verdict) string {
-	for _, f := range e.flows {
-		if slo, _ := firstWith(f.slos, Fail); slo.Metric != "" {
-			_, more := firstWith(v.SLOs, Fail)
-			return f.inFlow(f.sloReason(f.slos, more))
-		}
+	if i := v.FlowWithMost(func(s SLO) bool { return s.Outcome == Fail }); i >= 0 {
+		_, more := firstWith(v.SLOs, Fail)
+		return e.flows[i].inFlow(e.flows[i].sloReason(e.flows[i].slos, more))
 	}
 	if first, more := firstWith(e.slos, Fail); first.Metric != "" {
 		return e.sloReason(e.slos, more)

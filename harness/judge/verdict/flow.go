@@ -44,6 +44,24 @@ func (e *evidence) result() Flow {
 	return f
 }
 
+// FlowWithMost is the index of the flow with the most SLOs that are so, the first of these;
+// -1: no flow has any.
+func (v Verdict) FlowWithMost(is func(SLO) bool) int {
+	worst, most := -1, 0
+	for i, f := range v.Flows {
+		n := 0
+		for _, s := range v.SLOs {
+			if s.Flow == f.Name && is(s) {
+				n++
+			}
+		}
+		if n > most {
+			worst, most = i, n
+		}
+	}
+	return worst
+}
+
 // lost reports whether an acknowledged write was lost.
 func lost(r record.Run) bool {
 	return r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished
