@@ -138,8 +138,10 @@ func setUpScript(e *testscript.Env, db *database) error {
 		"SERVER":       db.binary,
 		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}
-	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
-		return err
+	for _, folder := range []string{"scenarios", "stubs"} {
+		if err := os.CopyFS(filepath.Join(e.WorkDir, folder), os.DirFS("../../../"+folder)); err != nil {
+			return err
+		}
 	}
 	ours, err := os.ReadFile("../../../thresholds.json")
 	if err != nil {

@@ -121,7 +121,7 @@ type SLO struct {
 	Needed       *float64 `json:"effective_samples_needed" jsonschema:"minimum=0,optional"` // least effective samples with which the test can pass
 	Correlation  *float64 `json:"correlation_seconds" jsonschema:"minimum=0,optional"`      // correlation time of the samples; null also where it cannot be estimated
 
-	FailedWindow *int   `json:"failed_window" jsonschema:"minimum=1,optional"` // judged window, from 1, that breaks the SLO by itself while all windows together do not; null: none
+	FailedWindow *int   `json:"failed_window" jsonschema:"minimum=1,optional"` // judged window, from 1, that breaks the SLO: the only one over its limit, or the first that breaks it by itself while all windows together do not; null: none, or several together
 	CloseWindow  *int   `json:"close_window" jsonschema:"minimum=1,optional"`  // judged window, from 1, with more violations than allowed, but too few to fail; null: none
 	Verdict      string `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
 

@@ -120,7 +120,7 @@ func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 		return byTime
 	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !strings.HasPrefix(s.Metric, "http_req_") && !strings.HasPrefix(s.Metric, "iteration_duration"):
 		return byOthers // a metric of the script's own, or the lag of a replica
-	case s.FailedWindow == nil && s.Observed != nil && *s.Observed < s.Limit:
+	case s.Violations != nil && s.Allowed != nil && *s.Violations > *s.Allowed && s.Observed != nil && *s.Observed < s.Limit:
 		return byFailures
 	}
 	return byTime

@@ -36,7 +36,7 @@ func (e *evidence) criterionFor(q float64, s spec.SLO) criterion {
 type decision struct {
 	outcome Outcome
 	basis   spec.Basis
-	window  *int // that fails by itself, from 1, where all windows together do not
+	window  *int // the one that fails by itself, from 1, or the first where all together do not
 }
 
 // decide applies a criterion to an SLO (RULEBOOK sections 1a, 2a and 2b). PASS is
@@ -78,7 +78,7 @@ func (e *evidence) decide(out *SLO, c criterion, v violations) {
 // decide decides PASS on one count of violations and FAIL on another.
 func (c criterion) decide(forPass, forFail []stats.Batch, series *distribution) decision {
 	if basis, ok := c.broken(forFail, series); ok {
-		return decision{outcome: Fail, basis: basis}
+		return decision{outcome: Fail, basis: basis, window: c.onlyOverLimit(forFail)}
 	}
 	if windows := stats.Windows(forFail); len(windows) > 1 {
 		for i, window := range windows {
@@ -124,6 +124,22 @@ func (c criterion) windowOverLimit(counted []stats.Batch) *int {
 		}
 	}
 	return nil
+}
+
+// onlyOverLimit is the judged window, from 1, that alone has more violations than its own
+// samples allow; nil if there are none or several, or if the run has one window.
+func (c criterion) onlyOverLimit(counted []stats.Batch) (only *int) {
+	windows := stats.Windows(counted)
+	for i, window := range windows {
+		if total := stats.Sum(window); total.K <= float64(stats.Allowed(c.test.Q, int64(total.N))) {
+			continue
+		}
+		if only != nil || len(windows) == 1 {
+			return nil
+		}
+		only = pointer(i + 1)
+	}
+	return only
 }
 
 // broken reports whether the condition is broken, and on what basis.

@@ -84,8 +84,9 @@ type SLO struct {
 	Correlation  *float64 // s, correlation time of neighbouring samples
 	LongEnough   bool     // the window is long enough, given Correlation, for 95 % confidence
 
-	// FailedWindow is the judged window, from 1, that breaks the condition by itself;
-	// nil if none does, or if all windows together break it.
+	// FailedWindow is the judged window, from 1, that breaks the condition: the only one with
+	// more violations than it allows, or the first that breaks it by itself where all windows
+	// together do not; nil if none does, or several together.
 	FailedWindow *int
 	// CloseWindow is the first judged window, from 1, with more violations than it
 	// allows but not enough to break the condition; nil if there is none.
