@@ -28,6 +28,7 @@ const (
 	maxStages  = 100
 	maxBounds  = 8
 	maxClasses = 12
+	maxFlows   = 12
 )
 
 // steps are the possible lengths of a step, in seconds.
@@ -46,32 +47,44 @@ func NewTimeline(r record.Run) Timeline {
 		c.Seconds = append(c.Seconds, at)
 		spans = append(spans, record.Span{From: t0 + at, To: t0 + min(at+c.Step, seconds)})
 	}
-	ended := func(outcome string) []*float64 {
-		return each(spans, perSecond(r, metric.Transactions, ofOutcome(outcome)))
-	}
-	c.Charts = []page.Chart{
-		{Title: "Rate, " + r.Plan.Load.Unit, Curves: []page.Curve{
-			{Label: "target", Color: "quiet", Line: page.Dashed, Values: each(spans, func(s record.Span) *float64 { return planned(r.Plan.Load.Stages, s, t0) })},
-			{Label: "scheduled", Color: "#8fb4ea", Line: page.Wide, Values: each(spans, perSecond(r, metric.TransactionsScheduled))},
-			{Label: "completed", Color: "#3f9b50", Values: ended(metric.Completed)},
-		}},
-		{Title: "Transaction latency, ms (logarithmic)", Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
-		{Title: "Transactions not completed, per second", Curves: []page.Curve{
-			{Label: "failed", Color: "#d81b60", Line: page.Stepped, Values: ended(metric.Failed)},
-			{Label: "timed out", Color: "#e8862a", Line: page.Stepped, Values: ended(metric.TimedOut)},
-			{Label: "dropped", Color: "#8e5bd0", Line: page.Stepped, Values: ended(metric.Dropped)},
-		}},
-	}
+	c.Charts = trafficCharts(r, spans, t0)
 	if waits := classCurves(r, spans); len(waits) > 0 {
 		c.Charts = append(c.Charts, page.Chart{Title: "Average active database sessions, by wait class (stacked)", Stacked: true, Curves: waits})
 	}
 	c.Charts = append(c.Charts, lagChart(r, spans)...)
 	c.Charts = append(c.Charts, gaugeCharts(r, spans)...)
+	if len(r.Plan.Profile.Flows) > 0 {
+		flows := r.PerFlow()
+		for _, f := range flows[:min(len(flows), maxFlows)] {
+			c.Charts = append(c.Charts, trafficCharts(f, spans, t0)...)
+		}
+	}
 	t := Timeline{Curves: c}
 	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), maxStages)] {
 		t.addStage(r, s)
 	}
 	return t
+}
+
+// trafficCharts have the rate, latency and failures of a run, or of one of its flows.
+func trafficCharts(r record.Run, spans []record.Span, t0 int64) []page.Chart {
+	ended := func(outcome string) []*float64 {
+		return each(spans, perSecond(r, metric.Transactions, ofOutcome(outcome)))
+	}
+	title := func(text string) string { return spec.NameOf(r.Plan.Profile.Flow, text) }
+	return []page.Chart{
+		{Title: title("Rate, " + r.Plan.Load.Unit), Curves: []page.Curve{
+			{Label: "target", Color: "quiet", Line: page.Dashed, Values: each(spans, func(s record.Span) *float64 { return planned(r.Plan.Load.Stages, s, t0) })},
+			{Label: "scheduled", Color: "#8fb4ea", Line: page.Wide, Values: each(spans, perSecond(r, metric.TransactionsScheduled))},
+			{Label: "completed", Color: "#3f9b50", Values: ended(metric.Completed)},
+		}},
+		{Title: title("Transaction latency, ms (logarithmic)"), Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
+		{Title: title("Transactions not completed, per second"), Curves: []page.Curve{
+			{Label: "failed", Color: "#d81b60", Line: page.Stepped, Values: ended(metric.Failed)},
+			{Label: "timed out", Color: "#e8862a", Line: page.Stepped, Values: ended(metric.TimedOut)},
+			{Label: "dropped", Color: "#8e5bd0", Line: page.Stepped, Values: ended(metric.Dropped)},
+		}},
+	}
 }
 
 // addStage adds a stage of the plan with its measurements.
