@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -151,7 +149,7 @@ func Run(ctx context.Context, o Options, ready func(addr string)) (stubs.State, 
 	if err != nil {
 		return stubs.State{}, fmt.Errorf("listen: %w", err)
 	}
-	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	ready(listener.Addr().String())
