@@ -8,5 +8,4 @@ import "embed"
 // Docker Compose needs, by their paths in this repository.
 //
 //go:embed thresholds.json scenarios stubs dashboards docker-compose.yml Dockerfile .dockerignore docker
-//go:embed docker-compose.yml Dockerfile .dockerignore docker
 var Files embed.FS

@@ -35,8 +35,10 @@ func TestFilesMakeAProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(files[p.Scenario]) == 0 {
-			t.Errorf("profile %s: no %s", name, p.Scenario)
+		for _, f := range p.PerFlow() {
+			if len(files[f.Scenario]) == 0 {
+				t.Errorf("profile %s: no %s", name, f.Scenario)
+			}
 		}
 		for stub, s := range p.Stubs {
 			data := files[s.File]
