@@ -14,7 +14,7 @@ import (
 // TestLongScripts runs, one at a time, the scripts that take minutes or pin processes to
 // a CPU (make long).
 func TestLongScripts(t *testing.T) {
-	for _, script := range []string{"match_day", "overload", "search_starved", "two_writers"} {
+	for _, script := range []string{"match_day", "match_day_service", "overload", "search_starved", "two_writers"} {
 		t.Run(script, func(t *testing.T) {
 			testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Files: []string{"testdata/long/" + script + ".txtar"}}))
 		})
