@@ -72,7 +72,11 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 
 // headline says how long a transaction takes, compared with the baseline.
 func (a *analysis) headline() string {
-	text := fmt.Sprintf("A transaction takes %s on average at %s/s", ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))
+	of := "A transaction"
+	if a.run.Plan.Profile.Flow != "" { // service and database do not know the flows
+		of += " of all flows"
+	}
+	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))
 	switch {
 	case a.base.parts == nil:
 	case a.noBaseline:

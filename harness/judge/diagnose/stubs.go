@@ -30,16 +30,45 @@ func (a *analysis) callsPerTransaction(w window) float64 {
 	return w.sum[calls] / a.ended(w.sum)
 }
 
-// retriedIn reports whether in a window calls are repeated, and a queue of them waits in the
-// stub, more than at the baseline.
-func (a *analysis) retriedIn(w window) bool {
+// repeated reports whether calls are repeated in a window, which is about spans: they grew
+// more than a shift of the mix of flows explains.
+func (a *analysis) repeated(w window, spans []record.Span) bool {
 	before := a.callsPerTransaction(a.base)
-	return before > 0 && a.callsPerTransaction(w) >= minRetries*before && w.perSecond(stubQueue) >= max(minQueued, 2*a.base.perSecond(stubQueue))
+	return before > 0 && a.callsPerTransaction(w) >= minRetries*a.mixGrowth(spans)*before
+}
+
+// mixGrowth is the largest growth of a flow's share of all transactions since the baseline. The
+// mean of all flows grows by no more through the mix alone.
+func (a *analysis) mixGrowth(spans []record.Span) float64 {
+	share := func(scenario []metric.Label, spans []record.Span) float64 {
+		of, all := 0.0, 0.0
+		for _, span := range spans {
+			n, _ := a.run.Timeline.Sum(metric.TransactionsScheduled, scenario, span)
+			of += n
+			n, _ = a.run.Timeline.Sum(metric.TransactionsScheduled, nil, span)
+			all += n
+		}
+		return of / all
+	}
+	largest := 1.0
+	for _, s := range a.run.Timeline.Series(metric.TransactionsScheduled) {
+		scenario := []metric.Label{{Key: "scenario", Value: s.Label("scenario")}}
+		if growth := share(scenario, spans) / share(scenario, baseline(a.run)); growth > largest {
+			largest = growth
+		}
+	}
+	return largest
+}
+
+// retriedIn reports whether in a window, which is about spans, calls are repeated, and a queue
+// of them waits in the stub, more than at the baseline.
+func (a *analysis) retriedIn(w window, spans []record.Span) bool {
+	return a.repeated(w, spans) && w.perSecond(stubQueue) >= max(minQueued, 2*a.base.perSecond(stubQueue))
 }
 
 // retried reports whether calls per transaction grew with the stub's queue: each repeated
 // call takes a place in the queue, for which the next one is repeated.
-func (a *analysis) retried() bool { return a.retriedIn(a.hold) }
+func (a *analysis) retried() bool { return a.retriedIn(a.hold, a.spans) }
 
 // retriesSentence says so, and whether it outlasted what began it.
 func (a *analysis) retriesSentence() string {
@@ -69,7 +98,7 @@ func (a *analysis) outlasted() (phase string, after int64) {
 					rest, left = append(rest, span), left+span.Seconds()
 				}
 			}
-			if left >= minSeconds && end > last && a.retriedIn(a.window(a.sum(a.rows(a.run.Timeline, rest)))) {
+			if left >= minSeconds && end > last && a.retriedIn(a.window(a.sum(a.rows(a.run.Timeline, rest))), rest) {
 				phase, after, last = p.Name, left, end
 			}
 		}
@@ -103,8 +132,9 @@ func (a *analysis) stubEvidence() (all []string) {
 			all = append(all, a.phaseEvidence(of, p)...)
 		}
 	}
-	if now, before := a.callsPerTransaction(a.hold), a.callsPerTransaction(a.base); before > 0 && now >= minRetries*before {
-		all = append(all, fmt.Sprintf("The service made %s calls to other services per transaction, against %s at the baseline: it repeats calls.", number(now), number(before)))
+	if a.repeated(a.hold, a.spans) {
+		all = append(all, fmt.Sprintf("The service made %s calls to other services per transaction, against %s at the baseline: it repeats calls.",
+			number(a.callsPerTransaction(a.hold)), number(a.callsPerTransaction(a.base))))
 	}
 	if queued := a.hold.perSecond(stubQueue); queued >= minQueued {
 		text := fmt.Sprintf("On average %s calls waited in the queue of a stub", number(queued))

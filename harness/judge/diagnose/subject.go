@@ -35,9 +35,9 @@ func subjectOf(r record.Run, v verdict.Verdict) subject {
 	return s
 }
 
-// minShift is the change of a flow's share of all transactions from which on the mix counts
-// as shifted (ours).
-const minShift = 0.1
+// minShift is the change of a flow's share of all transactions, relative to the smaller one,
+// from which on the mix counts as shifted (ours).
+const minShift = 0.25
 
 // mixEvidence says that the mix of flows differs between the baseline and the windows, which
 // changes the mean time per transaction without any cause in the system.
@@ -53,7 +53,7 @@ func (s subject) mixEvidence() []string {
 		return own / all
 	}
 	before, now := share(baseline(s.run)), share(s.verdict.Judged)
-	if math.IsNaN(before) || math.IsNaN(now) || math.Abs(now-before) < minShift {
+	if math.IsNaN(before) || math.IsNaN(now) || math.Abs(now-before) < minShift*min(now, before) {
 		return nil
 	}
 	return []string{fmt.Sprintf("The mix of flows shifted: %s is %s of the transactions, and was %s at the baseline; times are means over all flows.", s.flow, percent(now), percent(before))}
