@@ -2,9 +2,12 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -45,21 +48,32 @@ func claim(e *evidence, v Verdict) string {
 	}
 }
 
-// flowsText is the load of each flow: "3 flows (viewers 400 to 800/s, payments 50/s) for 65 s".
+// flowsText is the load of each flow: "2 flows (viewers 400 to 800/s, payments 50/s) for 65 s",
+// or, if they are not judged for equally long, "2 flows (viewers 800/s for 60 s, ...)".
 func (e *evidence) flowsText() string {
+	longest := e.plannedSeconds()
+	alike := !slices.ContainsFunc(e.flows, func(f *evidence) bool { return f.plannedSeconds() != longest })
 	var all []string
 	for _, f := range e.flows {
 		rate := number(f.plan.Target)
 		if lowest := f.plan.LowestJudged(); lowest < f.plan.Target {
 			rate = number(lowest) + " to " + rate
 		}
-		all = append(all, f.flow()+" "+rate+"/s")
+		text := f.flow() + " " + rate + "/s"
+		if !alike {
+			text += fmt.Sprintf(" for %d s", f.plannedSeconds())
+		}
+		all = append(all, text)
 	}
 	flows := fmt.Sprintf("%d flows", len(all))
 	if len(all) == 1 {
 		flows = "1 flow"
 	}
-	return fmt.Sprintf("%s (%s) for %d s", flows, strings.Join(all, ", "), e.plannedSeconds())
+	flows += " (" + strings.Join(all, ", ") + ")"
+	if alike {
+		flows += fmt.Sprintf(" for %d s", longest)
+	}
+	return flows
 }
 
 func rateUnit(unit string) string {
@@ -121,7 +135,7 @@ func (e *evidence) sloReason(slos []SLO, more int) string {
 	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
 	if first.FailedWindow != nil { // the figures of all windows together may be within the limit
-		return fmt.Sprintf("%s in window %d of %d%s", text, *first.FailedWindow, e.windowCount(), andMore(more, "SLO"))
+		return text + " in " + e.windowText(*first.FailedWindow) + andMore(more, "SLO")
 	}
 	var figures []string
 	// A failed transaction violates a latency SLO however fast it was: the observed
@@ -157,7 +171,23 @@ func (e *evidence) inWindow(s SLO) string {
 	if s.FailedWindow == nil {
 		return ""
 	}
-	return fmt.Sprintf(", too many in window %d of %d", *s.FailedWindow, e.windowCount())
+	return ", too many in " + e.windowText(*s.FailedWindow)
+}
+
+// windowText names a judged window, counted from 1: "window 2 of 3 (15:57:27 to 15:58:07 UTC)".
+func (e *evidence) windowText(number int) string {
+	var all record.Span
+	for i, span := range e.spans {
+		switch {
+		case e.windowOf[i] != number-1:
+		case all.To == 0:
+			all = span
+		default:
+			all.To = span.To
+		}
+	}
+	clock := func(second int64) string { return time.Unix(second, 0).UTC().Format(time.TimeOnly) }
+	return fmt.Sprintf("window %d of %d (%s to %s UTC)", number, e.windowCount(), clock(all.From), clock(all.To))
 }
 
 // undecidedReason names the first SLO that the run leaves undecided, and why.

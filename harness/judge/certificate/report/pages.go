@@ -93,6 +93,13 @@ func loadText(c certificate.Certificate) string {
 		rate = quantity.Exact(c.Rate.Lowest) + " to " + rate
 	}
 	text := fmt.Sprintf("%s %s for %d s, %s scope", rate, c.Rate.Unit, c.Window.Seconds, c.Scope)
+	switch n := len(c.Flows); n { // each has a rate and windows of its own
+	case 0:
+	case 1:
+		text = fmt.Sprintf("1 flow, %s scope", c.Scope)
+	default:
+		text = fmt.Sprintf("%d flows, %s scope", n, c.Scope)
+	}
 	if c.Rejudged != nil {
 		text += ", re-judged"
 	}
