@@ -122,6 +122,16 @@ func (p Plan) Arrivals() (n int64) {
 	return n
 }
 
+// ExpectedBy is the mean number of arrivals that are due by a time since t0.
+func (p Plan) ExpectedBy(at time.Duration) (n float64) {
+	for _, s := range p.Stages {
+		if s.Start < at {
+			n += float64(s.Arrivals) * s.share(s.Start, min(at, s.End()))
+		}
+	}
+	return n
+}
+
 // LowestJudged is the lowest rate of a judged stage, arrivals per second; Target
 // is the highest.
 func (p Plan) LowestJudged() float64 {

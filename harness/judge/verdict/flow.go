@@ -35,7 +35,7 @@ func (e *evidence) result() Flow {
 	}
 	for _, r := range rules {
 		if r.perFlow {
-			f.Outcome = Worse(f.Outcome, r.check(e).Outcome)
+			f.Outcome = Worse(f.Outcome, r.of(e).Outcome)
 		}
 	}
 	if lost(e.Run) {

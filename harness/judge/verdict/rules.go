@@ -92,7 +92,7 @@ func (r rule) apply(e *evidence) Rule {
 	var worst Rule
 	var details, limitations []string
 	for i, f := range of {
-		found := r.check(f)
+		found := r.of(f)
 		text := f.inFlow(found.Detail)
 		if found.Limitation != "" {
 			limitations = append(limitations, f.inFlow(found.Limitation))
@@ -109,6 +109,24 @@ func (r rule) apply(e *evidence) Rule {
 	}
 	worst.Detail, worst.Limitation, worst.Limitations = joinFirst(details, 3), strings.Join(limitations, "; "), limitations
 	return worst
+}
+
+// of applies a rule to a flow.
+func (r rule) of(flow *evidence) Rule {
+	if flow.noneDue() {
+		text := "no transaction was due before the run was aborted"
+		return Rule{Outcome: Pass, Detail: text, Limitation: text}
+	}
+	return r.check(flow)
+}
+
+// fewExpected is the mean number of arrivals by a time up to which there may be none: a
+// Poisson process with this mean has none once in a million times.
+const fewExpected = 14
+
+// noneDue reports whether the run was aborted when none of the transactions may have been due.
+func (e *evidence) noneDue() bool {
+	return e.aborted != nil && !e.scheduled.found && e.plan.ExpectedBy(e.Facts.Ended.Sub(e.Facts.T0)) < fewExpected
 }
 
 // IsGeneratorRule reports whether a rule is about the offered load, not the system under
