@@ -163,6 +163,9 @@ func (s Subject) judge(o observations) Findings {
 	for _, l := range s.Loads {
 		found := o.scripts[l.Profile.Name]
 		all = append(all, scriptFinding(l.Profile.Name, fleet.MainOf(s.File, l.Profile).String(), found))
+		if f, thinks := thinkFinding(l.Profile.Name, thinksUnplanned(s.File, l.Profile)); thinks {
+			all = append(all, f)
+		}
 		if f, sleeps := sleepFinding(l.Profile.Name, found.sleeps); sleeps {
 			all = append(all, f)
 		}

@@ -275,6 +275,13 @@ func TestSleepFinding(t *testing.T) {
 	if expect(t, f, Warning, "p.js, lib/a.js calls sleep() of k6"); !sleeps || !strings.Contains(f.Remedy, "think()") || f.Limitation == "" {
 		t.Errorf("%+v", f)
 	}
+	f, thinks := thinkFinding("p", []string{"p.js"})
+	if expect(t, f, Warning, "p.js calls think()"); !thinks || !strings.Contains(f.Remedy, `"think": "5s"`) {
+		t.Errorf("%+v", f)
+	}
+	if f, thinks := thinkFinding("p", nil); thinks {
+		t.Errorf("%+v", f)
+	}
 	if f, sleeps := sleepFinding("p", nil); sleeps {
 		t.Errorf("%+v", f)
 	}

@@ -50,6 +50,16 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 	return all
 }
 
+// thinksUnplanned lists the files that call think() of flows whose transactions may not.
+func thinksUnplanned(file spec.File, p spec.Profile) (paths []string) {
+	for _, flow := range p.PerFlow() {
+		if flow.Think == 0 {
+			paths = append(paths, fleet.MainOf(file, flow).Thinks()...)
+		}
+	}
+	return paths
+}
+
 // environment is the environment that a worker would give the profile's script.
 func (s Subject) environment(p spec.Profile) []string {
 	return fleet.Environment(p, cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, cmp.Or(s.DSN, fleet.PlaceholderDSN), cmp.Or(s.Nodes, fleet.PlaceholderNodes))
@@ -87,5 +97,18 @@ func sleepFinding(profile string, files []string) (f Finding, ok bool) {
 		strings.Join(files, ", ")+" calls sleep() of k6: in a transaction, what it waits counts as time of the service",
 		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
 	f.Profile, f.Limitation = profile, f.Why
+	return f, true
+}
+
+// thinkFinding warns of scripts that think in flows that plan no think time; ok is false if
+// none does.
+func thinkFinding(profile string, files []string) (f Finding, ok bool) {
+	if len(files) == 0 {
+		return f, false
+	}
+	f = warn(CheckScript, "thinks, and the profile does not say for how long", "",
+		strings.Join(files, ", ")+" calls think(), which fails the transaction without \"think\" in the profile",
+		`give the profile, or its flow, the longest time that one transaction thinks: "think": "5s"`)
+	f.Profile = profile
 	return f, true
 }

@@ -39,17 +39,30 @@ func EachSource(scripts []string, visit func(path string, source []byte) error) 
 	return nil
 }
 
-// sleepCall is a call of it.
-var sleepCall = regexp.MustCompile(`\bsleep\s*\(`)
+// waiting is a function that waits: how a file imports it, and calls it.
+type waiting struct{ imported, called *regexp.Regexp }
 
-// sleepImport is an import of k6's sleep().
-var sleepImport = regexp.MustCompile(`(?m)^\s*import\s*(?:\w+\s*,\s*)?\{[^}]*\bsleep\b[^}]*\}\s*from\s*['"]k6['"]`)
+var (
+	sleeping = waiting{
+		regexp.MustCompile(`(?m)^\s*import\s*(?:\w+\s*,\s*)?\{[^}]*\bsleep\b[^}]*\}\s*from\s*['"]k6['"]`),
+		regexp.MustCompile(`\bsleep\s*\(`),
+	}
+	thinking = waiting{
+		regexp.MustCompile(`(?m)^\s*import\s*\{[^}]*\bthink(?:Between)?\b[^}]*\}\s*from\s*['"][^'"]*/think\.js['"]`),
+		regexp.MustCompile(`\bthink(?:Between)?\s*\(`),
+	}
+)
 
 // Sleeps lists the files of scripts that call k6's sleep(), whose time counts as that of
 // the system under test.
-func (m Main) Sleeps() (paths []string) {
+func (m Main) Sleeps() []string { return m.waitsBy(sleeping) }
+
+// Thinks lists the files of scripts that call think(), for which the profile must plan.
+func (m Main) Thinks() []string { return m.waitsBy(thinking) }
+
+func (m Main) waitsBy(w waiting) (paths []string) {
 	err := EachSource(m.scripts, func(path string, source []byte) error {
-		if sleepImport.Match(source) && sleepCall.Match(source) {
+		if w.imported.Match(source) && w.called.Match(source) {
 			paths = append(paths, path)
 		}
 		return nil

@@ -26,6 +26,16 @@ func TestSleeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if got := mainAt(filepath.Join(dir, "main.js")).Thinks(); len(got) > 0 {
+		t.Errorf("%q think, though none calls it", got)
+	}
+	journey := filepath.Join(dir, "journey.js")
+	if err := os.WriteFile(journey, []byte("import { thinkBetween } from './lib/think.js';\nexport default function () { thinkBetween(r, 1, 2); }"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := mainAt(journey).Thinks(); !slices.Equal(got, []string{journey}) {
+		t.Errorf("%q think, want %s", got, journey)
+	}
 	if got, want := mainAt(filepath.Join(dir, "main.js")).Sleeps(), []string{filepath.Join(dir, "lib/waits.js")}; !slices.Equal(got, want) {
 		t.Errorf("%q sleep, want %q", got, want)
 	}
