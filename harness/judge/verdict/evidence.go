@@ -33,6 +33,7 @@ type evidence struct {
 	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
 	flows     []*evidence // of a profile that has some; nil otherwise
+	total     plan.Plan   // of all flows together: what the system carries
 	recovered []Recovery  // from each fault of the profile, and from its end; from changes in load
 	whole     *evidence   // on all judged windows, with the seconds of recoveries; itself if none were cut out
 
@@ -68,7 +69,7 @@ func gather(r record.Run) *evidence {
 	if r.Timeline == nil {
 		r.Timeline = record.NewTimeline()
 	}
-	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
+	e := &evidence{Run: r, plan: r.Plan.Load, total: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
 	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
 		e.aborted = a
 	}
@@ -80,7 +81,9 @@ func gather(r record.Run) *evidence {
 	e.whole = e
 	if len(r.Plan.Profile.Flows) > 0 { // each of them recovers by itself
 		for _, of := range r.PerFlow() {
-			e.flows = append(e.flows, gather(of))
+			f := gather(of)
+			f.total, f.whole.total = e.total, e.total
+			e.flows = append(e.flows, f)
 		}
 		return e
 	}

@@ -9,6 +9,7 @@ import (
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 
@@ -43,7 +44,7 @@ func steady(e *evidence) Rule {
 			return e.fellBehind(r, behind)
 		}
 	}
-	long := slices.DeleteFunc(slices.Clone(e.spans), func(span record.Span) bool { return span.Seconds() < minSteady })
+	long := slices.DeleteFunc(e.underConstantLoad(), func(span record.Span) bool { return span.Seconds() < minSteady })
 	if len(long) == 0 {
 		r.Limitation = r.Detail
 		return r
@@ -79,6 +80,31 @@ func steady(e *evidence) Rule {
 		r.Detail = fmt.Sprintf("latency drifted by at most %s over a window", signed(other.Change))
 	}
 	return r
+}
+
+// underConstantLoad are the parts of the judged windows in which the rate of all flows
+// together does not change: the load of another flow that rises is no drift.
+func (e *evidence) underConstantLoad() (all []record.Span) {
+	if e.flow() == "" {
+		return slices.Clone(e.spans)
+	}
+	for _, span := range e.spans {
+		before := -1.0 // rate at the end of the stage before, if it was constant
+		for _, s := range e.total.Stages {
+			part := record.SpanOf(e.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
+			part.From, part.To = max(part.From, span.From), min(part.To, span.To)
+			switch {
+			case part.Seconds() <= 0:
+			case s.From != s.To:
+				before = -1
+			case s.From == before:
+				all[len(all)-1].To = part.To
+			default:
+				all, before = append(all, part), s.From
+			}
+		}
+	}
+	return all
 }
 
 // wouldBreak names the condition that the same growth of latency over another window
