@@ -38,7 +38,7 @@ var example = map[string]string{
 	"persisted":       `"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"`,
 	"cleanup":         `"cleanup": "DELETE FROM payments WHERE run_id = ?"`,
 	"generator-drops": `"generator-drops": 0.001`, "offered": `"offered": 0.005`, "machine": `"machine": 0.02`, "generator-cpu": `"generator-cpu": 0.8`,
-	"collector": `"collector": {"share": 0.99, "gap": "2s"}`, "share": `"share": 0.99`, "gap": `"gap": "2s"`,
+	"collector": `"collector": {"share": 0.99, "gap": "2s"}`, "share": `"share": 0.9`, "gap": `"gap": "2s"`,
 	"$schema": `"$schema": "thresholds.schema.json"`,
 	"stubs":   `"stubs": {"bank": ` + stubRefExample + `}`, "file": `"file": "stubs/bank.json"`,
 

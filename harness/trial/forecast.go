@@ -31,8 +31,11 @@ func undecidable(f forecast.Forecast) (why, remedy string) {
 	if f.Decides {
 		return "", ""
 	}
-	return fmt.Sprintf("this plan has too few samples for %s (%s)", f.SLO, f),
-		fmt.Sprintf(`hold for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
+	remedy = fmt.Sprintf("judge for %s, or raise the rate", f.Hold)
+	if f.Basis == spec.Inferred {
+		remedy = fmt.Sprintf(`judge for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
+	}
+	return fmt.Sprintf("this plan has too few samples for %s (%s)", f.SLO, f), remedy
 }
 
 // maxPastRuns is how many of a profile's newest runs a forecast uses at most.

@@ -49,8 +49,12 @@ func afterPass(file spec.File, name, dir string) string {
 	if flow != name && err != nil {
 		return "sign certificates: assay keygen keys; export ASSAY_SIGNING_KEY=keys/assay.key"
 	}
-	if _, ok := file.Profiles[flow]; !ok {
-		flow = name
+	p, ok := file.Profiles[flow]
+	if !ok {
+		flow, p = name, file.Profiles[name]
+	}
+	if len(p.Flows) > 0 {
+		return "find the highest rate within the SLOs: assay certify " + flow + " --headroom"
 	}
 	return "find the highest rate within the SLOs: assay search " + flow
 }

@@ -95,7 +95,7 @@ func (a *analysis) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
 		return "the time is in the database, whose samples have gaps: " + a.symptoms.collector
 	}
 	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < minCoverage*sent {
-		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances", percent(served/sent))
+		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances, or its metrics do not count all routes", percent(served/sent))
 	}
 	return ""
 }

@@ -130,6 +130,9 @@ func (e *evidence) sloReason(slos []SLO, more int) string {
 				counts = append(counts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
 			}
 		}
+		if class := mostFrequent(e.whole.errors()); class != "" {
+			counts = append(counts, "most frequent error: "+class)
+		}
 		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s%s",
 			*last.Violations, *last.Samples, strings.Join(counts, ", "), e.inWindow(last), andMore(more, "SLO"))
 	}

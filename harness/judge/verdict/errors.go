@@ -29,6 +29,17 @@ var databaseErrors = []struct{ counter, class string }{
 	{"wsrep_local_bf_aborts", metric.ErrorOtherNode},
 }
 
+// mostFrequent is the class of the errors that clients noticed most often; empty: none.
+func mostFrequent(all []Error) (class string) {
+	most := int64(0)
+	for _, x := range all {
+		if x.Where == metric.AtClient && x.Count > most {
+			class, most = x.Class, x.Count
+		}
+	}
+	return class
+}
+
 // errors lists the errors of the judged windows: by place from the client to the database,
 // the most frequent first. nil: no transaction was scheduled, so that nothing is known;
 // empty: none of the places that report errors noticed one.

@@ -38,7 +38,7 @@ func loadChanges(c certificate.Certificate) []page.Block {
 		name := spec.NameOf(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
 		t.Rows = append(t.Rows, page.Cells(name, l.At.UTC().Format("15:04:05"), after(l.SettledMs), quantity.Count(l.Scheduled), quantity.Count(l.NotCompleted)))
 	}
-	return []page.Block{section("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for 10 s, known to a second. Arrived and not completed: transactions until then."))}
+	return []page.Block{section("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for 10 s, known to a second. Arrived and not completed: transactions until then, those of the second itself included."))}
 }
 
 // flows lists the flows of the profile, with the verdict on each.
@@ -70,6 +70,8 @@ func after(b certificate.Between) string {
 		return quantity.NoData
 	case b.Most == nil:
 		return "not within " + quantity.Format(*b.Least/1000, "s")
+	case *b.Most == 0:
+		return "at once"
 	}
 	return quantity.Range(new(*b.Least/1000), new(*b.Most/1000), "") + " s"
 }

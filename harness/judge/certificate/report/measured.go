@@ -61,7 +61,11 @@ func between(v, least, most *float64) string {
 
 func latencies(c certificate.Certificate) page.Block {
 	s := latency(c, maxRows)
-	s.Blocks = append(s.Blocks, note("Over the judged windows."))
+	text := "Over the judged windows."
+	if len(c.Flows) > 0 {
+		text = "Of all flows together, over the seconds in which one of them is judged, overloads of the others included."
+	}
+	s.Blocks = append(s.Blocks, note(text))
 	return s
 }
 

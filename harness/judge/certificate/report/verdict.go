@@ -11,10 +11,8 @@ import (
 )
 
 func sloTable(c certificate.Certificate, limit int) page.Block {
-	all := slices.Clone(c.SLOs)
-	if len(all) > limit { // show those that do not pass
-		slices.SortStableFunc(all, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
-	}
+	all := slices.Clone(c.SLOs) // those that do not pass first
+	slices.SortStableFunc(all, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 	t := page.Table{
 		Columns: slices.Concat(page.Names("SLO"), page.Words("verdict", "basis"), page.Numbers("observed", "interval", "violations/samples")),
 		Limit:   limit,
