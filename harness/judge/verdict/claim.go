@@ -130,7 +130,7 @@ func (e *evidence) sloReason(slos []SLO, more int) string {
 				counts = append(counts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
 			}
 		}
-		if class := mostFrequent(e.whole.errors()); class != "" {
+		if class := whyFailed(e.whole.errors()); class != "" && e.ended[metric.Failed].n > 0 {
 			counts = append(counts, "most frequent error: "+class)
 		}
 		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s%s",

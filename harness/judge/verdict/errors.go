@@ -29,11 +29,13 @@ var databaseErrors = []struct{ counter, class string }{
 	{"wsrep_local_bf_aborts", metric.ErrorOtherNode},
 }
 
-// mostFrequent is the class of the errors that clients noticed most often; empty: none.
-func mostFrequent(all []Error) (class string) {
+// whyFailed is the class of errors that clients noticed most often in transactions that
+// failed; empty: none.
+func whyFailed(all []Error) (class string) {
 	most := int64(0)
 	for _, x := range all {
-		if x.Where == metric.AtClient && x.Count > most {
+		inTime := x.Class != metric.ErrorTransaction && x.Class != metric.ErrorNotStarted
+		if x.Where == metric.AtClient && inTime && x.Count > most {
 			class, most = x.Class, x.Count
 		}
 	}
