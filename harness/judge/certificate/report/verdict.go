@@ -22,6 +22,12 @@ func sloTable(c certificate.Certificate, limit int) page.Block {
 		row[1].State = page.VerdictState(s.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
+	if interval := 4; len(c.Flows) > 0 && limit < maxRows { // a line has room for the names with their flows instead
+		t.Columns = slices.Delete(t.Columns, interval, interval+1)
+		for i, row := range t.Rows {
+			t.Rows[i] = slices.Delete(row, interval, interval+1)
+		}
+	}
 	return page.Section{ID: "slos", Heading: "SLOs", Blocks: []page.Block{t}}
 }
 
