@@ -90,7 +90,7 @@ func TestPushed(t *testing.T) {
 		pushed("otlp/hosts", 100, 0, metric.CounterPoint(metric.NewSeries("process.cpu.time", "s"), 50)), // of other programs
 	)
 	for name, want := range map[string]float64{
-		metric.ServiceQueries: 2, metric.ServiceQueryTime: 510, metric.ServiceConnectTime: 250, metric.ServiceDownstreamTime: 1125,
+		metric.ServiceQueries: 2, metric.ServiceQueryTime: 510, metric.ServiceConnectTime: 250, metric.ServiceDownstreamTime: 1125, metric.ServiceDownstreamCalls: 1,
 		metric.ServiceAcquireTime: 750, metric.ErrorsByClass: 3, metric.ServiceCPU: 2,
 	} {
 		if got, _ := line.Sum(name, nil, All); math.Abs(got-want) > 1e-9 {

@@ -45,6 +45,8 @@ var Metrics = []Metric{
 	{Name: "http.client.request.duration", Unit: "s", Part: Sum, As: metric.Of(metric.ServiceDownstreamTime)},
 	{Name: "http.client.duration", Unit: "ms", Part: Sum, As: metric.Of(metric.ServiceDownstreamTime)},
 	{Name: "db.client.operation.duration", Unit: "s", Part: Sum, As: metric.Of(metric.ServiceDownstreamTime), Of: ofStore, Beside: true},
+	{Name: "http.client.request.duration", Unit: "s", Part: Count, As: metric.Of(metric.ServiceDownstreamCalls)},
+	{Name: "http.client.duration", Unit: "ms", Part: Count, As: metric.Of(metric.ServiceDownstreamCalls)},
 
 	{Name: "db.client.operation.duration", Unit: "s", Part: Count, As: metric.Of(metric.ServiceQueries), Of: ofStatement},
 	{Name: "db.sql.latency", Unit: "ms", Part: Count, As: metric.Of(metric.ServiceQueries), Of: ofStatement},

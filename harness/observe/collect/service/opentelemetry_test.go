@@ -117,7 +117,7 @@ func exposed(t *testing.T, registry *prometheus.Registry, format expfmt.Format) 
 // and only once where it has several names for it.
 func TestOpenTelemetryNames(t *testing.T) {
 	want := reading{
-		metric.ServiceRequests: 2, metric.ServiceRequestTime: 400, metric.ServiceDownstreamTime: 50 + 20,
+		metric.ServiceRequests: 2, metric.ServiceRequestTime: 400, metric.ServiceDownstreamTime: 50 + 20, metric.ServiceDownstreamCalls: 1,
 		metric.ServiceQueries: 2, metric.ServiceQueryTime: 20,
 		metric.ServicePoolInUse: 6, metric.ServicePoolOpen: 8, metric.ServicePoolMax: 20, metric.ServicePoolPending: 4,
 		metric.ServiceConnectTime: 500, metric.ServiceAcquireTime: 1000, metric.ServicePoolUseTime: 1500,
@@ -149,12 +149,12 @@ http_request_duration_seconds_sum{route="GET /pay"} 9
 http_request_duration_seconds_count{route="GET /pay"} 7
 # TYPE gateway_duration_seconds summary
 gateway_duration_seconds_sum 1
-gateway_duration_seconds_count 1
+gateway_duration_seconds_count 4
 # TYPE hikaricp_connections_timeout_total counter
 hikaricp_connections_timeout_total 3
 `, with(want, reading{
 					metric.ServicePoolInUse: 5, metric.ServiceRequests: 7, metric.ServiceRequestTime: 9000,
-					metric.ServiceDownstreamTime: 1000 + 20, errorPrefix + metric.ErrorPoolTimeout: 3,
+					metric.ServiceDownstreamTime: 1000 + 20, metric.ServiceDownstreamCalls: 4, errorPrefix + metric.ErrorPoolTimeout: 3,
 				}),
 			},
 		} {
