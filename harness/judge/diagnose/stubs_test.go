@@ -94,6 +94,40 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// A flow that makes calls, and whose share of the load grows, makes more calls per transaction
+// of all flows: none is repeated for that. What exceeds the flow's growth is.
+func TestShiftOfTheMixIsNoRetry(t *testing.T) {
+	const before, later = 0.1, 0.4 // share of the flow that makes the calls
+	for _, c := range []struct {
+		calls   float64 // per transaction of all flows, in the hold
+		repeats bool
+	}{
+		{later, false}, {1.4 * later, false}, {2 * later, true},
+	} {
+		w := slowBank(bank{calls: [2]float64{before, c.calls}, queue: [2]float64{0, 420}})
+		w.noise = 0
+		w.frames = func(second int64, _ string, points []metric.Point) []metric.Point {
+			share := before
+			if second >= 0 {
+				share = later
+			}
+			var all []metric.Point
+			for _, p := range points {
+				if p.Series.Name != metric.TransactionsScheduled {
+					all = append(all, p)
+					continue
+				}
+				all = append(all, counterPoint(p.Series.Name, share*p.Value, "scenario", "payments"), counterPoint(p.Series.Name, (1-share)*p.Value, "scenario", "views"))
+			}
+			return all
+		}
+		b := w.diagnosed().Bottleneck
+		if said := strings.Contains(strings.Join(b.Evidence, " "), "it repeats calls"); said != c.repeats || (b.Cause == Retries) != c.repeats {
+			t.Errorf("%g calls: %+v", c.calls, b)
+		}
+	}
+}
+
 // The evidence compares the seconds of a phase with the others.
 func TestPhaseOfAStub(t *testing.T) {
 	hold := synthesized().Run.Plan.Load.Judged[0]
