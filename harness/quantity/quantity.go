@@ -1,6 +1,7 @@
 package quantity
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -98,6 +99,14 @@ func Count(n *int64) string {
 		return NoData
 	}
 	return strconv.FormatInt(*n, 10)
+}
+
+// Number is a number with its noun, in the plural unless it is 1: "3 calls".
+func Number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Range formats an interval without its unit: "24.6 to 90.3". It is empty if both ends

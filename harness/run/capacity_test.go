@@ -42,8 +42,9 @@ func TestServiceThatNeedsTimeToGrow(t *testing.T) {
 		if end := judged(r).To - span.From; slices.Min(waiting[end-5:end]) > 2 {
 			t.Errorf("requests still wait at the end: %v", waiting)
 		}
-		if slices.Max(waiting[:step]) > 5 {
-			t.Errorf("before the step %v requests waited", waiting[:step])
+		// A stalled machine may have a few wait before the step, too.
+		if grew > step && 2*slices.Max(waiting[:step]) > slices.Max(waiting[step:grew]) {
+			t.Errorf("before the step %v requests waited, and %v until the capacity grew", waiting[:step], waiting[step:grew])
 		}
 		b := diagnose.Of(r, v).Bottleneck
 		// On a machine on which the generator lacks CPU it may only be the leading candidate.

@@ -87,8 +87,8 @@ func resume(ctx context.Context, o Options) error {
 	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: what only it measured has a gap", away))
 	r.openView(ctx)
 	r.startCollectors(ctx)
-	if err := r.beginStubs(ctx); err != nil {
-		r.note(err.Error())
+	for _, s := range r.stubs {
+		s.LoadStarts(r.t0)
 	}
 	if e := r.resumed.Environment; e != nil {
 		r.beginView(*e)

@@ -157,8 +157,8 @@ func (r *run) start(ctx context.Context) error {
 	// The same instant on the monotonic clock, which the workers follow too.
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
-	if err := r.beginStubs(ctx); err != nil {
-		return err
+	for _, s := range r.stubs {
+		s.LoadStarts(r.t0)
 	}
 	r.beginView(environment)
 	if r.Join.Remote && r.Join.Token != "" {

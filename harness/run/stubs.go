@@ -51,10 +51,14 @@ func CheckStubs(ctx context.Context, o Options) error {
 	return err
 }
 
-// startStubs begins to read the profile's stubs. The preflight has reached them.
+// startStubs begins to read the profile's stubs. The preflight has reached them, and what has
+// failed since then is a limitation.
 func (r *run) startStubs(ctx, running context.Context, c *collection) {
 	all, err := r.stubCollectors()
 	if err != nil {
+		for name := range r.Profile.Stubs {
+			c.absent(metric.StubSource(name), err.Error())
+		}
 		r.note(err.Error())
 		return
 	}
@@ -64,14 +68,6 @@ func (r *run) startStubs(ctx, running context.Context, c *collection) {
 			r.note(err.Error())
 		}
 	}
-}
-
-// beginStubs tells the stubs when the load starts, which their phases follow.
-func (r *run) beginStubs(ctx context.Context) (err error) {
-	for _, s := range r.stubs {
-		err = cmp.Or(err, s.Begin(ctx, r.t0))
-	}
-	return err
 }
 
 // stubFacts reads the ledgers of the stubs into the record, and returns what is known of each,

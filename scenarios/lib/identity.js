@@ -16,12 +16,13 @@ export function run() {
 let scenario;
 let prefix;
 
-// iteration is the flow and the number of this iteration in it, over all workers, in order
-// of start and whichever VU runs it: random choices seeded with it are the same when
-// the run is repeated.
+// iteration is the number of this iteration over all workers, in order of start and
+// whichever VU runs it; in a profile of flows after the number of the flow. Random choices
+// seeded with it are the same when the run is repeated. It is short, because systems under
+// test limit the length of identities.
 export function iteration() {
   scenario ??= exec.scenario;
-  prefix ??= `${scenario.name}-`;
+  prefix ??= __ENV.ASSAY_FLOW ? `${__ENV.ASSAY_FLOW}-` : '';
   return prefix + scenario.iterationInTest;
 }
 

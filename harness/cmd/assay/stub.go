@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/hint"
-	"assay/harness/lab/experiment"
 	"assay/harness/lab/stub"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/quantity"
@@ -77,7 +76,7 @@ func checkStub(c *cobra.Command, f spec.StubFile) error {
 	if _, err := stub.New(f, ""); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s is valid: %s, %s, for %s\n", f.Path, experiment.Count(len(f.Endpoints), "endpoint"), experiment.Count(len(f.Phases), "phase"), f.Listen)
+	fmt.Fprintf(c.OutOrStdout(), "%s is valid: %s, %s, for %s\n", f.Path, quantity.Number(len(f.Endpoints), "endpoint"), quantity.Number(len(f.Phases), "phase"), f.Listen)
 	return nil
 }
 
@@ -92,7 +91,7 @@ func counted(s stubs.State) string {
 			outcomes = append(outcomes, fmt.Sprintf("%d %s", e.Calls[outcome], outcome))
 		}
 		if calls > 0 {
-			fmt.Fprintf(&b, "%s: %s: %s; %s each\n", e.Endpoint, experiment.Count(int(calls), "call"), strings.Join(outcomes, ", "), quantity.Format(e.CallMs/float64(calls), "ms"))
+			fmt.Fprintf(&b, "%s: %s: %s; %s each\n", e.Endpoint, quantity.Number(int(calls), "call"), strings.Join(outcomes, ", "), quantity.Format(e.CallMs/float64(calls), "ms"))
 		}
 	}
 	if b.Len() == 0 {

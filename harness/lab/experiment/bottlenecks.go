@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"assay/harness/quantity"
+
 	"assay/harness/judge/compare"
 )
 
@@ -57,7 +59,7 @@ func runsOf(all []Component) string {
 	}
 	var parts []string
 	for _, c := range all {
-		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, Count(total, "run")))
+		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, quantity.Number(total, "run")))
 	}
 	if len(parts) == 0 {
 		return "not known"

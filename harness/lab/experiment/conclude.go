@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"assay/harness/quantity"
+
 	"assay/harness/judge/compare"
 	"assay/harness/judge/stats/effect"
 	"assay/harness/spec"
@@ -160,7 +162,7 @@ func (e Effect) sentence(a Parameters, variant string) string {
 	}
 	pairs := len(e.Comparison.Pairing.Pairs)
 	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
-		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), Count(pairs, "pair"))
+		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), quantity.Number(pairs, "pair"))
 	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
 		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
 	}

@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Turn is a planned run.
 type Turn struct {
@@ -48,12 +45,4 @@ func order(runs []RunResult, variants []Variant) string {
 		b.WriteString(Letter(index[r.Variant]))
 	}
 	return b.String()
-}
-
-// Count is a number with its noun, in the plural unless it is 1.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

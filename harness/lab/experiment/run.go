@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/quantity"
+
 	"assay/harness/judge/compare"
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/search"
@@ -78,7 +80,7 @@ func (d *Document) stop(ctx context.Context, reason error) {
 		d.State = Interrupted
 	}
 	d.Effects, d.Capacity = []Effect{}, []Capacity{}
-	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, Count(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
+	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, quantity.Number(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
 	d.Limitations = append(d.Limitations, d.State+": "+firstLine(reason))
 }
 
@@ -91,9 +93,9 @@ func (d *Document) conclude(b runner) {
 		d.Sentence += e.Variant + ": " + string(e.Outcome)
 	}
 	if valid := len(b.valid); valid < d.Pairs {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, Count(d.Pairs, "round")))
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, quantity.Number(d.Pairs, "round")))
 	} else if n := len(b.dropped); n > 0 {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", Count(n, "round")))
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", quantity.Number(n, "round")))
 	}
 	if len(d.Capacity) > 0 {
 		d.Limitations = append(d.Limitations, "each capacity is from a single search: its bounds are not a confidence interval")

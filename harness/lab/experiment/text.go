@@ -26,7 +26,7 @@ func Changes(v spec.Variant) []string {
 		all = append(all, strings.Join(v.Command.Apply, " "))
 	}
 	if v.Readers > 0 {
-		all = append(all, Count(v.Readers, "binlog reader"))
+		all = append(all, quantity.Number(v.Readers, "binlog reader"))
 	}
 	return all
 }

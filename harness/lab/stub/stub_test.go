@@ -293,7 +293,8 @@ func TestCollector(t *testing.T) {
 	for _, run := range []string{"a", "b"} {
 		_, _, _, _ = post(t.Context(), c, base+"/charge", "of no run")
 		one := collector(t, base, run, f)
-		if err := errors.Join(one.Check(t.Context()), one.Start(t.Context()), one.Begin(t.Context(), time.Now())); err != nil {
+		one.LoadStarts(time.Now())
+		if err := errors.Join(one.Check(t.Context()), one.Start(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if err := collector(t, base, "c", f).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "serves another run: "+run) {
@@ -395,7 +396,8 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := collector(t, base, "r", f)
-	if err := errors.Join(one.Start(t.Context()), one.Begin(t.Context(), time.Now().Add(-time.Minute))); err != nil {
+	one.LoadStarts(time.Now().Add(-time.Minute))
+	if err := one.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var got frames

@@ -19,10 +19,10 @@ import (
 
 	"assay/harness/doctor"
 	"assay/harness/hint"
-	"assay/harness/lab/experiment"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/stubs"
+	"assay/harness/quantity"
 	"assay/harness/run"
 	"assay/harness/servers/process"
 	"assay/harness/spec"
@@ -134,7 +134,7 @@ func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (
 		if len(p.Stubs) == 0 {
 			continue
 		}
-		f := doctor.Finding{Check: checkStubs, Profile: p.Name, State: doctor.OK, Observed: experiment.Count(len(p.Stubs), "stub"), Needed: "answer, or can be started"}
+		f := doctor.Finding{Check: checkStubs, Profile: p.Name, State: doctor.OK, Observed: quantity.Number(len(p.Stubs), "stub"), Needed: "answer, or can be started"}
 		of := o
 		of.Profile = p
 		of.Profile.Stubs = maps.Clone(p.Stubs)

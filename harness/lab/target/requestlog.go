@@ -13,8 +13,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxLines bounds the lines that wait to be written, about 300 bytes each.
-const maxLines = 10_000
+const (
+	// maxLines bounds the lines that wait to be written, less than 300 bytes each.
+	maxLines = 10_000
+	// maxTraceparent bounds what is kept of the header; version 00 has 55 bytes.
+	maxTraceparent = 128
+)
 
 // requestLog writes one line for each request of the load, with the trace id that its sender
 // gave it. No request waits for it: lines that cannot be written fast enough are left out,
@@ -33,7 +37,7 @@ type requestLine struct {
 	pattern     string // "POST /payments"
 	code        int
 	took        time.Duration
-	traceparent []string
+	traceparent string // of its sender; empty: none, several or an overlong one
 }
 
 func startRequestLog(to slog.Handler) *requestLog {
@@ -66,7 +70,7 @@ func (l *requestLog) write() {
 // add logs a request that has ended now.
 func (l *requestLog) add(r *http.Request, code int, took time.Duration) {
 	select {
-	case l.lines <- requestLine{time.Now(), r.Pattern, code, took, r.Header.Values("traceparent")}:
+	case l.lines <- requestLine{time.Now(), r.Pattern, code, took, single(r.Header.Values("traceparent"))}:
 	default:
 		l.dropped.Add(1)
 	}
@@ -88,13 +92,17 @@ func (l *requestLog) record(line requestLine) slog.Record {
 	return record
 }
 
-// traceID is the trace id of a request's headers traceparent (W3C Trace Context); empty: it
-// has none, several, or an invalid one.
-func traceID(traceparent []string) string {
-	if len(traceparent) != 1 {
+// single is the only value of a header; empty: it has none, several or an overlong one.
+func single(values []string) string {
+	if len(values) != 1 || len(values[0]) > maxTraceparent {
 		return ""
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent[0]})
+	return values[0]
+}
+
+// traceID is the trace id of a traceparent (W3C Trace Context); empty: it is none.
+func traceID(traceparent string) string {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
 	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
 		return of.TraceID().String()
 	}

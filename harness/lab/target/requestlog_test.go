@@ -32,6 +32,7 @@ func TestTraceID(t *testing.T) {
 		"not sampled":             {[]string{strings.TrimSuffix(traced, "1") + "0"}, itsID},
 		"a later version":         {[]string{"cc" + traced[2:] + "-what-will-be"}, itsID},
 		"several":                 {[]string{traced, traced}, ""},
+		"longer than is kept":     {[]string{"cc" + traced[2:] + "-" + strings.Repeat("x", maxTraceparent)}, ""},
 		"the invalid version":     {[]string{"ff" + traced[2:]}, ""},
 		"more than version 00":    {[]string{traced + "-01"}, ""},
 		"trace id of zeros":       {[]string{"00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"}, ""},
@@ -42,7 +43,7 @@ func TestTraceID(t *testing.T) {
 		"truncated":               {[]string{traced[:40]}, ""},
 		"a line break":            {[]string{traced + "\n"}, ""},
 	} {
-		if got := traceID(c.header); got != c.want {
+		if got := traceID(single(c.header)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

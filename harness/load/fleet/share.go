@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
@@ -66,6 +67,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 		}
 		if p.Flow != "" {
 			scenario["exec"] = function(n)
+			scenario["env"] = map[string]string{"ASSAY_FLOW": strconv.Itoa(n + 1)}
 		}
 		scenarios[name] = scenario
 		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: p.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: p.Flow == "" || p.Ledger != nil})

@@ -127,7 +127,7 @@ func (s *Session) Run(ctx context.Context, w *change.System) (experiment.Documen
 	if err := w.Journal.Save(); err != nil {
 		return experiment.Document{}, err
 	}
-	s.printf("%s, %s, %s at %s %s", s.Parameters.Name, experiment.Count(s.Parameters.Pairs, "pair"), s.Parameters.Profile, quantity.Exact(s.Parameters.Rate), s.Parameters.Unit)
+	s.printf("%s, %s, %s at %s %s", s.Parameters.Name, quantity.Number(s.Parameters.Pairs, "pair"), s.Parameters.Profile, quantity.Exact(s.Parameters.Rate), s.Parameters.Unit)
 	d, err := experiment.Run(ctx, s.Experiment, s.Parameters, experiment.Loop{
 		Apply:    func(ctx context.Context, v spec.Variant) error { return s.apply(ctx, w, v) },
 		Revert:   func() error { return w.Revert(ctx) },

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assay/harness/hint"
@@ -33,11 +34,12 @@ type Collector struct {
 	client *Client
 	notes  collect.Notes
 
+	t0 atomic.Pointer[time.Time] // start of the load, with a monotonic reading; nil: not known yet
+
 	mu      sync.Mutex
-	t0      time.Time // start of the load, with a monotonic reading; zero: not known yet
-	last    State     // as the stub told it last
-	silent  int       // readings without an answer
-	failing error     // of the last reading
+	last    State // as the stub told it last
+	silent  int   // readings without an answer
+	failing error // of the last reading
 }
 
 var _ collect.Collector = (*Collector)(nil)
@@ -71,33 +73,22 @@ func (c *Collector) Check(ctx context.Context) error {
 
 // Start takes the stub for the run, whose counts then begin.
 func (c *Collector) Start(ctx context.Context) error {
-	return collect.First(ctx, func(ctx context.Context) error { return c.renew(ctx) })
+	return collect.First(ctx, func(ctx context.Context) (err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last, err = c.client.Begin(ctx, c.begin())
+		return err
+	})
 }
 
-// Begin tells the stub when the load starts. The stub's phases follow that.
-func (c *Collector) Begin(ctx context.Context, t0 time.Time) error {
-	c.mu.Lock()
-	c.t0 = t0
-	c.mu.Unlock()
-	return collect.First(ctx, func(ctx context.Context) error { return c.renew(ctx) })
-}
-
-// renew tells the stub of the run once more, and keeps its state. Readings are the
-// increases since the state before, of which this is none.
-func (c *Collector) renew(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, err := c.client.Begin(ctx, c.begin())
-	if err == nil && c.last.Instance == "" {
-		c.last = s
-	}
-	return err
-}
+// LoadStarts sets when the load starts, with a monotonic reading. Each further reading tells
+// the stub, whose phases follow that; it does not wait for one.
+func (c *Collector) LoadStarts(at time.Time) { c.t0.Store(&at) }
 
 func (c *Collector) begin() Begin {
 	b := Begin{Run: c.o.Run}
-	if !c.t0.IsZero() {
-		ms := float64(time.Since(c.t0)) / float64(time.Millisecond)
+	if t0 := c.t0.Load(); t0 != nil {
+		ms := float64(time.Since(*t0)) / float64(time.Millisecond)
 		b.SinceMs = &ms
 	}
 	return b
@@ -144,8 +135,8 @@ func (c *Collector) take(s State) (before State) {
 	before = c.last
 	if before.Instance != "" && s.Instance != before.Instance {
 		after := ""
-		if !c.t0.IsZero() {
-			after = fmt.Sprintf(" %.0f s after the start of the load", time.Since(c.t0).Seconds())
+		if t0 := c.t0.Load(); t0 != nil {
+			after = fmt.Sprintf(" %.0f s after the start of the load", time.Since(*t0).Seconds())
 		}
 		c.notes.Add("the stub %s was restarted%s: its calls and its ledger before that are lost, and its phases went on late; keep it running", c.o.Name, after)
 		if s.File.SHA256 != before.File.SHA256 {
