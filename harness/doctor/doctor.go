@@ -7,10 +7,9 @@ import (
 	"net/url"
 	"sync"
 
-	"assay/harness/load/fleet"
-
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
+	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/scrape"

@@ -272,7 +272,7 @@ func TestScriptFinding(t *testing.T) {
 // A script that sleeps is explained; others are not mentioned.
 func TestSleepFinding(t *testing.T) {
 	f, sleeps := sleepFinding("p", []string{"p.js", "lib/a.js"})
-	if expect(t, f, Warning, "p.js, lib/a.js calls sleep() of k6"); !sleeps || !strings.Contains(f.Remedy, "think()") || f.Limitation == "" {
+	if expect(t, f, Warning, "p.js, lib/a.js call sleep() of k6"); !sleeps || !strings.Contains(f.Remedy, "think()") || f.Limitation == "" {
 		t.Errorf("%+v", f)
 	}
 	f, thinks := thinkFinding("p", []string{"p.js"})

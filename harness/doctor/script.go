@@ -94,10 +94,18 @@ func sleepFinding(profile string, files []string) (f Finding, ok bool) {
 		return f, false
 	}
 	f = warn(CheckScript, "waits by sleep()", "",
-		strings.Join(files, ", ")+" calls sleep() of k6: in a transaction, what it waits counts as time of the service",
+		calls(files, "sleep()")+" of k6: in a transaction, what it waits counts as time of the service",
 		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
 	f.Profile, f.Limitation = profile, f.Why
 	return f, true
+}
+
+// calls says which files call a function.
+func calls(files []string, function string) string {
+	if len(files) == 1 {
+		return files[0] + " calls " + function
+	}
+	return strings.Join(files, ", ") + " call " + function
 }
 
 // thinkFinding warns of scripts that think in flows that plan no think time; ok is false if
@@ -107,7 +115,7 @@ func thinkFinding(profile string, files []string) (f Finding, ok bool) {
 		return f, false
 	}
 	f = warn(CheckScript, "thinks, and the profile does not say for how long", "",
-		strings.Join(files, ", ")+" calls think(), which fails the transaction without \"think\" in the profile",
+		calls(files, "think()")+", which fails the transaction without \"think\" in the profile",
 		`give the profile, or its flow, the longest time that one transaction thinks: "think": "5s"`)
 	f.Profile = profile
 	return f, true

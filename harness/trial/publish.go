@@ -90,17 +90,18 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	return nil
 }
 
-// HeadroomDir holds the search that followed a run, and headroomFile its document.
+// HeadroomDir, in the folder of a run, holds the search that followed it. SearchFile is the
+// name of a search's document in its folder.
 const (
-	HeadroomDir  = "headroom"
-	headroomFile = "search.json"
+	HeadroomDir = "headroom"
+	SearchFile  = "search.json"
 )
 
 // readHeadroom is the result of the search that followed a run, in one sentence; empty if
 // there was none.
 func readHeadroom(dir string) string {
 	var d struct{ Sentence string }
-	data, err := os.ReadFile(filepath.Join(dir, HeadroomDir, headroomFile))
+	data, err := os.ReadFile(filepath.Join(dir, HeadroomDir, SearchFile))
 	if err != nil || json.Unmarshal(data, &d) != nil {
 		return ""
 	}

@@ -67,8 +67,7 @@ func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[s
 }
 
 // pack packs the files that a run reads: thresholds, what its script opens, and those of its
-// stubs. folder is
-// that of the thresholds in the package.
+// stubs. folder is that of the thresholds in the package.
 func pack(ctx context.Context, o run.Options) (files []byte, folder string, err error) {
 	// Of the database that the script finds in the cluster.
 	dsn, nodes := cmp.Or(o.DSN, fleet.PlaceholderDSN), cmp.Or(o.Nodes, fleet.PlaceholderNodes)

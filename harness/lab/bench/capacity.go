@@ -128,7 +128,7 @@ func (b *bench) judgeFleets(ctx context.Context) error {
 		}
 		dirs = append(dirs, dir)
 	}
-	took := make([][]judging, len(fleets))
+	took := make([][]commandCost, len(fleets))
 	for range b.rounds {
 		for i, dir := range dirs {
 			j, err := b.judgeOnce(ctx, dir)
@@ -140,8 +140,8 @@ func (b *bench) judgeFleets(ctx context.Context) error {
 	}
 	for i, n := range fleets {
 		fmt.Printf("assay judge of %s with %d workers:\n", hold, n)
-		fmt.Printf("  CPU, ms per worker  %s\n", spread(of(took[i], func(j judging) float64 { return 1e3 * j.cpu / float64(n) })))
-		fmt.Printf("  peak, MiB           %s\n", spread(of(took[i], func(j judging) float64 { return j.memory / (1 << 20) })))
+		fmt.Printf("  CPU, ms per worker  %s\n", spread(of(took[i], func(c commandCost) float64 { return 1e3 * c.cpu / float64(n) })))
+		fmt.Printf("  peak, MiB           %s\n", spread(of(took[i], func(c commandCost) float64 { return c.memory / (1 << 20) })))
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ const (
 
 const recordArg = "write-record"
 
-// judging is the cost of one `assay judge`.
-type judging struct {
+// commandCost is what one command used in a process of its own.
+type commandCost struct {
 	wall, cpu float64 // s
 	memory    float64 // peak, B
 }
@@ -50,7 +50,7 @@ func (b *bench) judgeCost(ctx context.Context) error {
 		}
 		dirs = append(dirs, dir)
 	}
-	took := make([][]judging, len(shapes))
+	took := make([][]commandCost, len(shapes))
 	for range b.rounds {
 		for i, dir := range dirs {
 			j, err := b.judgeOnce(ctx, dir)
@@ -61,9 +61,9 @@ func (b *bench) judgeCost(ctx context.Context) error {
 		}
 	}
 	fmt.Printf("assay judge of %s (limits: %s and %d MB):\n", shapes[0].name, judgeWithin, judgeMemory>>20)
-	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(j judging) float64 { return j.wall })))
-	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(j judging) float64 { return j.cpu })))
-	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(j judging) float64 { return j.memory / (1 << 20) })))
+	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(c commandCost) float64 { return c.wall })))
+	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(c commandCost) float64 { return c.cpu })))
+	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(c commandCost) float64 { return c.memory / (1 << 20) })))
 	fmt.Println("ratios to this:")
 	for i, s := range shapes[1:] {
 		var cpu, memory []float64
@@ -108,23 +108,30 @@ func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 }
 
 // judgeOnce judges a record in another process.
-func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
-	c := exec.CommandContext(ctx, b.assay, "judge", dir)
+func (b *bench) judgeOnce(ctx context.Context, dir string) (commandCost, error) {
+	return b.measured(ctx, nil, verdicts, "judge", dir)
+}
+
+// measured is what a command of assay uses in a process of its own, with further variables
+// of the environment. It fails on another exit code than 0 or those given.
+func (b *bench) measured(ctx context.Context, env []string, exits []int, args ...string) (commandCost, error) {
+	c := exec.CommandContext(ctx, b.assay, args...)
+	c.Env = append(os.Environ(), env...)
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	start := time.Now()
 	err := c.Run()
 	wall := time.Since(start)
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && slices.Contains(verdicts, exit.ExitCode())) {
-		return judging{}, fmt.Errorf("assay judge: %w: %s", err, strings.TrimSpace(stderr.String()))
+	if err != nil && !(errors.As(err, &exit) && slices.Contains(exits, exit.ExitCode())) {
+		return commandCost{}, fmt.Errorf("assay %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
 	used, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return judging{}, errors.New("no resource usage of the process")
+		return commandCost{}, errors.New("no resource usage of the process")
 	}
 	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	return judging{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil
+	return commandCost{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil
 }
 
 // verdicts are the exit codes of verdicts other than PASS.

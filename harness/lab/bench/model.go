@@ -40,11 +40,11 @@ func (b *bench) modelCost(ctx context.Context) error {
 			return err
 		}
 	}
-	all, one := make([][]judging, len(logs)), make([][]judging, len(logs))
+	all, one := make([][]commandCost, len(logs)), make([][]commandCost, len(logs))
 	for range b.rounds {
 		for i, path := range paths {
-			for into, env := range map[*[]judging][]string{&all[i]: nil, &one[i]: {"GOMAXPROCS=1"}} {
-				took, err := b.modelOnce(ctx, path, env)
+			for into, env := range map[*[]commandCost][]string{&all[i]: nil, &one[i]: {"GOMAXPROCS=1"}} {
+				took, err := b.measured(ctx, env, nil, "model", path, "--json")
 				if err != nil {
 					return fmt.Errorf("%s: %w", logs[i].name, err)
 				}
@@ -59,7 +59,7 @@ func (b *bench) modelCost(ctx context.Context) error {
 			lines, ratios = append(lines, modelLines/took.wall/1e6), append(ratios, one[i][round].wall/took.wall)
 		}
 		fmt.Printf("  %s\n    million lines/s  %s\n    CPU, s           %s\n    peak, MiB        %s\n    one CPU / all    %s\n", l.name, spread(lines),
-			spread(of(all[i], func(j judging) float64 { return j.cpu })), spread(of(all[i], func(j judging) float64 { return j.memory / (1 << 20) })), spread(ratios))
+			spread(of(all[i], func(c commandCost) float64 { return c.cpu })), spread(of(all[i], func(c commandCost) float64 { return c.memory / (1 << 20) })), spread(ratios))
 	}
 	return nil
 }
@@ -81,24 +81,4 @@ func writeLog(path string, format accesslog.Format, compressed bool) (err error)
 	}
 	_, err = modeltest.MatchDay(1).Write(to, format)
 	return err
-}
-
-// modelOnce reads a log in another process.
-func (b *bench) modelOnce(ctx context.Context, path string, env []string) (judging, error) {
-	c := exec.CommandContext(ctx, b.assay, "model", path, "--json")
-	c.Env = append(os.Environ(), env...)
-	var stderr strings.Builder
-	c.Stderr = &stderr
-	start := time.Now()
-	err := c.Run()
-	wall := time.Since(start)
-	if err != nil {
-		return judging{}, fmt.Errorf("assay model: %w: %s", err, strings.TrimSpace(stderr.String()))
-	}
-	used, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return judging{}, errors.New("no resource usage of the process")
-	}
-	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	return judging{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil
 }

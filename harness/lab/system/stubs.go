@@ -123,10 +123,10 @@ func (s *System) startStub(ctx context.Context, o Options, u usedStub, address s
 	return nil
 }
 
-// examineStubs finds which stubs of the profiles lack: those that are started with the local
-// stack their files, and others an answer.
+// examineStubs finds what the stubs of each profile lack: a file, where certify starts the
+// stub with the local stack, and elsewhere an answer.
 func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (all doctor.Findings) {
-	started, err := stubsOf(o.File, profiles)
+	started, conflict := stubsOf(o.File, profiles)
 	if o.Target != "" {
 		started = nil
 	}
@@ -134,6 +134,7 @@ func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (
 		if len(p.Stubs) == 0 {
 			continue
 		}
+		err := conflict
 		f := doctor.Finding{Check: checkStubs, Profile: p.Name, State: doctor.OK, Observed: quantity.Number(len(p.Stubs), "stub"), Needed: "answer, or can be started"}
 		of := o
 		of.Profile = p
@@ -168,18 +169,57 @@ func readStub(path string) (spec.StubFile, error) {
 	return spec.DecodeStub(path, data)
 }
 
+// gatewayFlag is the reference service's flag for what it calls.
+const gatewayFlag = "--gateway-url"
+
 // callingStubs are the arguments with which the reference service is started: it calls the
-// only stub, unless it runs already or its arguments are given.
-func callingStubs(args []string, used []usedStub, p *trial.Progress) []string {
-	if len(used) != 1 || len(args) > 0 {
-		return args
+// only stub, unless arguments are given. running are those with which it is up; nil: it is
+// not. It calls the same for all profiles, so it is an error if some of them have no stub.
+func callingStubs(given, running []string, used []usedStub, profiles []spec.Profile, p *trial.Progress) ([]string, error) {
+	args := given
+	switch {
+	case running != nil:
+		args = running
+	case len(used) == 1 && len(given) == 0:
+		args = []string{gatewayFlag, used[0].url}
 	}
+	called := valueOf(args, gatewayFlag)
+	switch {
+	case len(used) == 1 && called == used[0].url:
+		for _, of := range profiles {
+			if len(of.Stubs) == 0 {
+				return nil, hint.With(fmt.Errorf("the reference service calls the stub %s, which the profile %s does not have", used[0].name, of.Name), "certify the profiles one after the other")
+			}
+		}
+	case running != nil && len(used) == 1 && !strings.Contains(strings.Join(running, " "), used[0].url):
+		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay stack down, certify starts one that does", used[0].name))
+	case running != nil && len(used) == 0 && called != "":
+		p.Note(fmt.Sprintf("the reference service that is up calls %s, which is no stub of the profile: assay stack down stops it, and certify starts one with its own gateway", called))
+	}
+	if running != nil {
+		return given, nil
+	}
+	return args, nil
+}
+
+// runningArgs are the arguments of the reference service that is up, not nil; nil: none is.
+func runningArgs() []string {
 	state, _, err := stack.Status(stack.DefaultDir)
 	if err != nil || state == nil || !state.Target.Process.Alive() {
-		return []string{"--gateway-url", used[0].url}
+		return nil
 	}
-	if !strings.Contains(strings.Join(state.Target.Args, " "), used[0].url) {
-		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay stack down, certify starts one that does", used[0].name))
+	return append([]string{}, state.Target.Args...)
+}
+
+// valueOf is the last value of a flag in arguments, "--flag value" or "--flag=value"; empty:
+// none.
+func valueOf(args []string, flag string) (value string) {
+	for i, a := range args {
+		if a == flag && i+1 < len(args) {
+			value = args[i+1]
+		} else if v, ok := strings.CutPrefix(a, flag+"="); ok {
+			value = v
+		}
 	}
-	return args
+	return value
 }

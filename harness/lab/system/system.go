@@ -106,7 +106,9 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err != nil {
 		return o.Influx, err
 	}
-	o.Stack.TargetArgs = callingStubs(o.Stack.TargetArgs, used, p)
+	if o.Stack.TargetArgs, err = callingStubs(o.Stack.TargetArgs, runningArgs(), used, o.Profiles, p); err != nil {
+		return o.Influx, err
+	}
 	state, started, err := stack.Up(ctx, o.Stack, o.Log)
 	if err != nil {
 		return o.Influx, err

@@ -60,7 +60,7 @@ func (s Shape) Profile() spec.Profile {
 	}
 	bounds := map[float64]float64{95: 250, 99: 1000, 99.9: 4000}
 	p := spec.Profile{
-		Name: "event", Scenario: "scenarios/event.js", Timeout: 10 * time.Second,
+		Name: "event", Scenario: "scenarios/large-event.js", Timeout: 10 * time.Second,
 		Load: spec.Load{
 			Unit: "rps", Target: s.Rate, Warmup: 10 * time.Second,
 			Baseline: spec.Baseline{Rate: s.Rate / 4, For: 30 * time.Second},

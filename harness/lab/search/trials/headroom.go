@@ -14,8 +14,8 @@ import (
 
 // Headroom searches for the highest rate within the SLOs, after a run that passed: from its
 // target upwards, each flow at its target and all of them in proportion, without the shape
-// of an event, by trials of a length. Trials and document are in the run's folder (trial.HeadroomDir). It says
-// nothing that the certificate claims.
+// of an event, by trials of a length. Trials and document are in the run's folder
+// (trial.HeadroomDir). Its result is no part of what the certificate claims.
 func Headroom(ctx context.Context, passed run.Options, length time.Duration, c *trial.Console) (search.Document, error) {
 	t, err := headroom(passed, length)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // File is the name of the search's document in its folder.
-const File = "search.json"
+const File = trial.SearchFile
 
 // Trials makes the trials of one search.
 type Trials struct {
