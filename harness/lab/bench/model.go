@@ -8,10 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
-	"syscall"
-	"time"
 
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/modeltest"
