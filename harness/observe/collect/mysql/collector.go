@@ -91,7 +91,17 @@ func (c *Collector) start(ctx context.Context) error {
 	if c.dsnErr == nil {
 		c.link.joinRun()
 	}
-	if err := collect.First(ctx, c.connect); err != nil {
+	return collect.First(ctx, func(ctx context.Context) error {
+		err := c.begin(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.link.drop() // the server may still execute the statement
+		}
+		return err
+	})
+}
+
+func (c *Collector) begin(ctx context.Context) error {
+	if err := c.connect(ctx); err != nil {
 		return err
 	}
 	if err := c.server.usable(); err != nil {

@@ -133,6 +133,24 @@ func TestAbandonedSession(t *testing.T) {
 	})
 }
 
+// One slow answer at the begin, such as to the statement that enables instruments, does not
+// cost a run the database.
+func TestSlowStart(t *testing.T) {
+	t.Parallel()
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		for _, word := range []string{"UPDATE performance_schema.setup_instruments", "FROM performance_schema.setup_consumers"} {
+			c := started(t, with(t, b.dsn, func(c *driver.Config) {
+				c.Addr = databasetest.DelayingProxy(t, c.Addr, word, 1500*time.Millisecond)
+			}))
+			r := samplingtest.Start(t, c)
+			r.Await(t, 2)
+			if _, err := r.Stop(t); err != nil {
+				t.Errorf("%s: %v", word, err)
+			}
+		}
+	})
+}
+
 // A server that is stopped (SIGSTOP) delays the collector only for a bounded time, and the
 // gap is recorded.
 func TestServerStopped(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // RewritingProxy connects clients to a real server, and replaces words in their
@@ -13,7 +15,25 @@ import (
 // It returns its address.
 func RewritingProxy(t testing.TB, server string, words ...string) string {
 	t.Helper()
-	replacer := strings.NewReplacer(words...)
+	return queryProxy(t, server, strings.NewReplacer(words...).Replace)
+}
+
+// DelayingProxy connects clients to a real server, and delays the first query of all that
+// has a word. It returns its address.
+func DelayingProxy(t testing.TB, server, word string, delay time.Duration) string {
+	t.Helper()
+	var delayed atomic.Bool
+	return queryProxy(t, server, func(query string) string {
+		if strings.Contains(query, word) && delayed.CompareAndSwap(false, true) {
+			time.Sleep(delay)
+		}
+		return query
+	})
+}
+
+// queryProxy passes each query through a function.
+func queryProxy(t testing.TB, server string, pass func(query string) string) string {
+	t.Helper()
 	addr, _ := accept(t, func(conn net.Conn) {
 		behind, err := net.Dial("tcp", server)
 		if err != nil {
@@ -21,7 +41,7 @@ func RewritingProxy(t testing.TB, server string, words ...string) string {
 		}
 		var answers sync.WaitGroup
 		answers.Go(func() { _, _ = io.Copy(conn, behind); _ = conn.Close() })
-		rewrite(behind, conn, replacer)
+		passQueries(behind, conn, pass)
 		answers.Wait()
 	})
 	return addr
@@ -30,7 +50,7 @@ func RewritingProxy(t testing.TB, server string, words ...string) string {
 // comQuery begins a packet with a query.
 const comQuery = 0x03
 
-func rewrite(to io.WriteCloser, from io.Reader, words *strings.Replacer) {
+func passQueries(to io.WriteCloser, from io.Reader, pass func(query string) string) {
 	defer func() { _ = to.Close() }()
 	for {
 		p, err := readPacket(from)
@@ -38,7 +58,7 @@ func rewrite(to io.WriteCloser, from io.Reader, words *strings.Replacer) {
 			return
 		}
 		if p.sequence == 0 && len(p.body) > 0 && p.body[0] == comQuery {
-			p.body = append([]byte{comQuery}, words.Replace(string(p.body[1:]))...)
+			p.body = append([]byte{comQuery}, pass(string(p.body[1:]))...)
 		}
 		if writePacket(to, p) != nil {
 			return
