@@ -127,7 +127,7 @@ func (p *proposal) rates(seconds []uint32) Rates {
 // flows makes the flows, and keeps the requests of each second of each.
 func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 	groups, reads, writes := flowGroups(endpoints)
-	flowNames, endpointNames := names{}, names{}
+	flowNames, endpointNames := names{separator: '-', longest: longestFlowName}, names{separator: '_', longest: longestEndpointName}
 	total := float64(sumOf(p.total))
 	add := func(g *group, f Flow, words ...string) {
 		seconds := make([]uint32, len(p.total))
@@ -137,13 +137,13 @@ func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 			e.AddTo(seconds, p.from)
 			latency.Merge(&e.Latency)
 			errors += e.Errors()
-			f.Endpoints = append(f.Endpoints, endpoint(e, g.requests, endpointNames))
+			f.Endpoints = append(f.Endpoints, endpoint(e, g.requests, &endpointNames))
 		}
 		requests := sumOf(seconds)
 		if requests == 0 {
 			return
 		}
-		f.Name = flowNames.of("-", words...)
+		f.Name = flowNames.of(words...)
 		f.Script = "scenarios/" + f.Name + ".js"
 		f.Requests, f.Share = int64(requests), significant(float64(requests)/total)
 		f.Errors, f.Latency, f.Rates = significant(float64(errors)/float64(g.requests)), latencyOf(&latency), p.rates(seconds)
@@ -165,7 +165,7 @@ func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 	return all
 }
 
-func endpoint(e *traffic.Endpoint, of uint64, all names) Endpoint {
+func endpoint(e *traffic.Endpoint, of uint64, all *names) Endpoint {
 	words := []string{e.Method.String()}
 	out := Endpoint{
 		Method: e.Method.String(), Template: e.Template(), Requests: int64(e.Requests), Share: significant(float64(e.Requests) / float64(of)),
@@ -182,7 +182,7 @@ func endpoint(e *traffic.Endpoint, of uint64, all names) Endpoint {
 	if len(e.Segments) == 1 && e.Segments[0] == (traffic.Segment{}) {
 		words = append(words, "root")
 	}
-	out.Name = all.of("_", words...)
+	out.Name = all.of(words...)
 	for class, n := range e.Status {
 		if n > 0 {
 			out.Status[statusClass(class)] = int64(n)
