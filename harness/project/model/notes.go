@@ -45,6 +45,9 @@ func (p *proposal) notes(d Document) []string {
 			add("%s of the requests of %s failed: a log has what was answered, and not what was wanted, so the true rate may be higher, or retries may be part of it", quantity.Format(f.Errors, "share"), f.Name)
 		}
 	}
+	if failed := failedOf(d); failed > mostFailed {
+		add("%s of all requests failed: the log shows no share that may fail, so the SLOs on http_req_failed are an example", quantity.Format(failed, "share"))
+	}
 	for _, g := range p.gaps {
 		if g.to >= p.top.at-secondsOfMinute*60 && g.from <= p.top.at+secondsOfMinute*60 {
 			add("the log has no request for %d s from %s, within an hour of the peak: an outage, or lines are missing", g.seconds(), p.time(g.from))

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"text/template"
+	"time"
+
+	"assay/harness/spec"
 )
 
 // How SLOs are proposed. They are a starting point: what the log shows, with room.
@@ -15,8 +19,13 @@ const (
 	room         = 1.5  // times the measured percentile
 	leastLatency = 50.0 // ms: of an ordinary generator's delays a tighter bound may decide the verdict
 	defaultP95   = 500  // ms, where the log has no request times
-	leastErrors  = 0.01
+	// The bound of the share of requests that fail. If more than mostFailed of the log's did,
+	// they show no share to allow, and it is leastErrors.
+	leastErrors, mostErrors, mostFailed = 0.01, 0.9, 0.5
 )
+
+// longestLatency is the largest bound of a latency that thresholds.json takes, in ms.
+const longestLatency = float64(spec.MaxDuration / time.Millisecond)
 
 //go:embed thresholds.json.tmpl
 var thresholdsText string
@@ -46,16 +55,14 @@ type thresholdsStage struct {
 // Thresholds is the profile as a file; schema is the path of its schema.
 func Thresholds(d Document, schema string) ([]byte, error) {
 	t := thresholds{Schema: schema, Name: d.Profile, Description: describe(d)}
-	errors := 0.0
 	for _, f := range d.Flows {
 		flow := thresholdsFlow{Name: f.Name, Script: f.Script, SLO: latencySLO(f.Latency)}
 		for i, s := range d.Stages {
 			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, s.Judge})
 		}
 		t.Flows = append(t.Flows, flow)
-		errors += f.Errors * f.Share
 	}
-	t.Failed = fmt.Sprintf("rate<%g", max(leastErrors, roundUp(2*errors)))
+	t.Failed = "rate<" + plain(mostFailing(failedOf(d)))
 	var b bytes.Buffer
 	err := thresholdsTemplate.Execute(&b, t)
 	return b.Bytes(), err
@@ -70,14 +77,33 @@ func inJSON(v any) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
+// failedOf is the share of the requests that failed, over all flows.
+func failedOf(d Document) (share float64) {
+	for _, f := range d.Flows {
+		share += f.Errors * f.Share
+	}
+	return share
+}
+
+// mostFailing is the share of requests that may fail, where a share of the log's did.
+func mostFailing(failed float64) float64 {
+	if failed > mostFailed {
+		return leastErrors
+	}
+	return min(mostErrors, max(leastErrors, roundUp(2*failed)))
+}
+
 // latencySLO is what a flow's transactions are allowed.
 func latencySLO(l *Latency) []string {
 	if l == nil {
 		return []string{fmt.Sprintf("p(95)<%d", defaultP95)}
 	}
-	p95 := roundUp(max(leastLatency, room*l.P95))
-	return []string{fmt.Sprintf("p(95)<%g", p95), fmt.Sprintf("p(99)<%g", max(p95, roundUp(room*l.P99)))}
+	bound := func(measured float64) float64 { return min(longestLatency, roundUp(max(leastLatency, room*measured))) }
+	return []string{"p(95)<" + plain(bound(l.P95)), "p(99)<" + plain(bound(l.P99))}
 }
+
+// plain is a number without an exponent, as conditions have it.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // roundUp rounds up to the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
 func roundUp(v float64) float64 {

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/keys"
 	"assay/harness/project/model/route"
 	"assay/harness/project/model/traffic"
+	"assay/harness/spec"
 )
 
 // Observed is what was read.
@@ -65,8 +67,16 @@ func Propose(o Observed, opts Options) (Document, error) {
 	d.Window.Seconds = int64(p.covered())
 	d.Requests = int64(sumOf(p.total))
 	d.Rates = p.rates(p.total)
+	if err := p.tooFast(d.Rates.PeakMinute.Rate * p.Scale); err != nil {
+		return d, err
+	}
 	d.Flows = p.flows(endpoints)
 	p.stages(&d)
+	for _, s := range d.Stages {
+		if err := p.tooFast(s.Rate); err != nil {
+			return d, err
+		}
+	}
 	d.Notes = p.notes(d)
 	return d, nil
 }
@@ -80,6 +90,15 @@ type proposal struct {
 	gaps     []span
 	perFlow  [][]uint32
 	top      peak // minute
+}
+
+// tooFast is an error if a stage's rate is higher than that of any profile.
+func (p *proposal) tooFast(rate float64) error {
+	if rate <= spec.MaxRate {
+		return nil
+	}
+	return hint.With(fmt.Errorf("a scale of %g makes %.3g requests per second at the peak: a profile has at most %d", p.Scale, rate, int(spec.MaxRate)),
+		"choose a smaller scale: 1.5 is one and a half times the log's rates")
 }
 
 // trim cuts the time to that from the first to the last request.
