@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"assay/harness/document"
@@ -116,7 +117,8 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 		return err
 	}
 	if f.out != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "next: edit %s, then: cd %s && assay doctor %s --target URL\n", filepath.Join(f.out, "scenarios"), f.out, f.profile)
+		fmt.Fprintf(c.ErrOrStderr(), "next: edit %s, then: cd %s && assay doctor %s --target URL\n",
+			filepath.Join(f.out, "scenarios"), shellescape.Quote(f.out), shellescape.Quote(f.profile))
 	}
 	return nil
 }
