@@ -22,6 +22,7 @@ import (
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/report"
 	"assay/harness/project/model/route"
+	"assay/harness/project/model/traffic"
 )
 
 // modelFlags are the options of the command model.
@@ -158,7 +159,7 @@ func (f *modelFlags) options(c *cobra.Command, logs []string) (o logfile.Options
 		if err != nil {
 			return o, nil, usage("for example: --window 2024-05-18T18:00/4h", "--window is %q: %v", f.window, err)
 		}
-		o.Traffic.From, o.Traffic.To = from.UnixMicro(), to.UnixMicro()
+		o.Traffic.Window = &traffic.Window{From: from.UnixMicro(), To: to.UnixMicro()}
 	}
 	if !(f.scale > 0) || math.IsInf(f.scale, 0) {
 		return o, nil, usage("for example: --scale 1.5", "--scale is %g: it must be above 0", f.scale)

@@ -321,7 +321,7 @@ func TestLongLog(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot be read twice") {
 		t.Fatalf("%v", err)
 	}
-	given := observe(t, bytes.NewReader(whole), Options{Traffic: traffic.Options{From: day.Start.UnixMicro(), To: day.Start.Add(2 * time.Hour).UnixMicro()}})
+	given := observe(t, bytes.NewReader(whole), Options{Traffic: traffic.Options{Window: &traffic.Window{From: day.Start.UnixMicro(), To: day.Start.Add(2 * time.Hour).UnixMicro()}}})
 	if diff := cmp.Diff(want.Flows, given.Flows); diff != "" {
 		t.Error(diff)
 	}

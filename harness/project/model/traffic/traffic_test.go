@@ -116,7 +116,7 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	tally := New(Options{From: start * second, To: (start + 100) * second})
+	tally := New(Options{Window: &Window{start * second, (start + 100) * second}})
 	for i, r := range []*Request{
 		request(accesslog.POST, "/orders?by=web", 201, 99),
 		request(accesslog.POST, "/orders?by=web&x=1", 503, 5),
@@ -226,15 +226,89 @@ func TestBounds(t *testing.T) {
 		}
 		tally.Add(request(accesslog.Method(random.IntN(accesslog.Methods)), target+"?"+word()+"&"+word(), 200, random.Int64N(1e9)))
 	}
-	pages := 0
-	for _, e := range tally.Endpoints() {
-		pages += len(e.seconds.pages)
+	var used room
+	for _, e := range append(tally.Endpoints(), &tally.Others, &tally.Unknown) {
+		used.pages += e.seconds.used().pages
+		used.highs += e.seconds.used().highs
 	}
-	pages += len(tally.Others.seconds.pages) + len(tally.Unknown.seconds.pages)
-	if len(tally.shapes) > maxShapes || tally.tree.nodes > maxNodes || tally.tree.endpoints > maxEndpoints || len(tally.all.pages) > maxMinutes || pages > maxPages {
-		t.Errorf("%d shapes, %d nodes, %d endpoints, %d minutes, %d pages", len(tally.shapes), tally.tree.nodes, tally.tree.endpoints, len(tally.all.pages), pages)
+	if len(tally.shapes) > maxShapes || tally.tree.nodes > maxNodes || tally.tree.endpoints > maxEndpoints || tally.all.used().pages > maxMinutes || used.pages > maxPages || used.highs > maxHighs {
+		t.Errorf("%d shapes, %d nodes, %d endpoints, %d minutes, %+v", len(tally.shapes), tally.tree.nodes, tally.tree.endpoints, tally.all.used().pages, used)
 	}
 	if tally.Apart == 0 || tally.Requests+tally.Apart != n {
 		t.Errorf("%d requests and %d apart, want %d", tally.Requests, tally.Apart, n)
+	}
+}
+
+// A series counts as many requests in a second as there are, also where it is merged with
+// another one, and says how much room it takes.
+func TestSeries(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		left := room{1000, 1000}
+		want := make([]uint32, 180)
+		one := rapid.Custom(func(t *rapid.T) *series {
+			s := &series{}
+			for _, at := range rapid.SliceOfN(rapid.Int64Range(0, 179), 1, 10).Draw(t, "seconds") {
+				for range rapid.SampledFrom([]int{1, 2, 254, 255, 256, 257, 700}).Draw(t, "requests") {
+					if !s.add((start+at)*second, &left) {
+						t.Fatal("no room")
+					}
+					want[at]++
+				}
+			}
+			return s
+		})
+		all := &series{}
+		for _, s := range rapid.SliceOfN(one, 1, 4).Draw(rt, "series") {
+			freed := all.merge(s)
+			left.pages += freed.pages
+			left.highs += freed.highs
+		}
+		got := make([]uint32, 180)
+		all.addTo(got, start)
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("-want +got:\n%s", diff)
+		}
+		if used := all.used(); left.pages+used.pages != 1000 || left.highs+used.highs != 1000 {
+			rt.Fatalf("%+v left of 1000, %+v used", left, used)
+		}
+		minutes := map[int64]uint64{}
+		for at, n := range want {
+			if n > 0 {
+				minutes[start+int64(at)/60*60] += uint64(n)
+			}
+		}
+		for _, m := range all.minutes() {
+			if minutes[m.Start] != m.Requests {
+				rt.Fatalf("%+v, want %v", m, minutes)
+			}
+		}
+	})
+	full := &series{}
+	if left := (room{1, 0}); !full.add(0, &left) || full.add(minute, &left) {
+		t.Error("two pages in the room of one")
+	}
+	for range carry - 2 {
+		full.add(0, &room{})
+	}
+	if full.add(0, &room{}) || full.at(0, 0) != carry-1 {
+		t.Errorf("%d requests without room for a high page", full.at(0, 0))
+	}
+}
+
+// There is room for every second of a day of as many endpoints as are counted.
+func TestDay(t *testing.T) {
+	tally := New(Options{})
+	requests := make([]*Request, maxEndpoints)
+	for i := range requests {
+		requests[i] = request(accesslog.Method(i%2), fmt.Sprintf("/%c%c/%c%c", 'a'+i/2%5, 'a'+i/10%10, 'a'+i/100%5, 'a'+i/500), 200, 0)
+	}
+	for m := range int64(24 * 60) {
+		for _, r := range requests {
+			r.At = (start + 60*m) * second
+			tally.Add(r)
+		}
+	}
+	if n := len(tally.Endpoints()); n != maxEndpoints || tally.Coarse != 0 || tally.Others.Requests != 0 {
+		t.Errorf("%d endpoints, %d requests without seconds, %d without an endpoint", n, tally.Coarse, tally.Others.Requests)
 	}
 }

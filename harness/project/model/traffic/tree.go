@@ -43,8 +43,8 @@ type tree struct {
 	patterns  [][]string // of the user's routes: segments, in which {...} is a placeholder
 	nodes     int
 	endpoints int
-	replaced  int // literals that became placeholders
-	freed     int // pages of time that merging has freed
+	replaced  int  // literals that became placeholders
+	freed     room // that merging has freed
 }
 
 // isPlaceholder reports whether a child's name is one.
@@ -213,7 +213,9 @@ func (t *tree) merge(into, from *node) {
 			e.variable = into.variable
 			into.ends[m] = e
 		default:
-			t.freed += into.ends[m].merge(e)
+			freed := into.ends[m].merge(e)
+			t.freed.pages += freed.pages
+			t.freed.highs += freed.highs
 			t.endpoints--
 		}
 	}
