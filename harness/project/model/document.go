@@ -17,12 +17,15 @@ type Document struct {
 	Inputs  []Input `json:"inputs"`
 	Window  Window  `json:"window"`
 	// Requests are those of the flows, to which all rates refer.
-	Requests int64    `json:"requests"`
-	LeftOut  LeftOut  `json:"left_out"`
-	Rates    Rates    `json:"rates"`
-	Stages   []Stage  `json:"stages"`
-	Flows    []Flow   `json:"flows"` // the most requested first, what is left of them last
-	Notes    []string `json:"notes"`
+	Requests int64   `json:"requests"`
+	LeftOut  LeftOut `json:"left_out"`
+	Rates    Rates   `json:"rates"`
+	Stages   []Stage `json:"stages"`
+	Flows    []Flow  `json:"flows"` // the most requested first, what is left of them last
+	// MayBeNames are prefixes of paths below which segments that are shown may be names of
+	// people; {name} stands for such a segment.
+	MayBeNames []string `json:"may_be_names"`
+	Notes      []string `json:"notes"`
 }
 
 // Input is what was read of one log.

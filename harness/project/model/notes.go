@@ -33,6 +33,12 @@ func (p *proposal) notes(d Document) []string {
 	if len(writes) > 0 {
 		add("edit the scripts that write, %s: until then each of their transactions fails, so that no write is sent by mistake", strings.Join(writes, ", "))
 	}
+	if len(d.MayBeNames) > 0 {
+		add("%s: read them before you pass the files on; --route '%s/{name}' replaces them", mayBeNames(d), d.MayBeNames[0])
+	}
+	if replaced := p.places.Replaced; len(replaced) > 0 {
+		add("segments below %s are {id}, as more than a dozen were requested alike: those that name a function stay with --route '%s/function', one for each", first(replaced), replaced[0])
+	}
 	if !slices.ContainsFunc(d.Flows, func(f Flow) bool { return f.Latency != nil }) {
 		add("the log has no request times: the SLOs are examples")
 	}
@@ -68,6 +74,22 @@ func (p *proposal) notes(d Document) []string {
 		add("%s of the requests are more than a minute out of order: they are counted at their time", quantity.Format(float64(n)/float64(d.Requests), "share"))
 	}
 	return append(all, p.uneven(d.Inputs)...)
+}
+
+// mayBeNames says where names of people may be left.
+func mayBeNames(d Document) string {
+	return fmt.Sprintf("segments below %s may be names", first(d.MayBeNames))
+}
+
+// shownPlaces is how many of them a sentence has.
+const shownPlaces = 10
+
+// first joins the first of several places.
+func first(places []string) string {
+	if n := len(places) - shownPlaces; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(places[:shownPlaces], ", "), n)
+	}
+	return strings.Join(places, ", ")
 }
 
 // uneven notes logs that overlap, but of which one begins later or ends earlier: while it is

@@ -139,5 +139,8 @@ func describe(d Document) string {
 	if len(edit) > 0 {
 		text += ". Edit first, as nothing is sent before: " + strings.Join(edit, ", ")
 	}
+	if len(d.MayBeNames) > 0 {
+		text += ". Read before you pass it on: " + mayBeNames(d)
+	}
 	return text + ". One transaction is one request"
 }

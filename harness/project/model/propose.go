@@ -77,6 +77,8 @@ func Propose(o Observed, opts Options) (Document, error) {
 			return d, err
 		}
 	}
+	p.places = o.Tally.Places()
+	d.MayBeNames = append([]string{}, p.places.Left...)
 	d.Notes = p.notes(d)
 	return d, nil
 }
@@ -90,6 +92,7 @@ type proposal struct {
 	gaps     []span
 	perFlow  [][]uint32
 	top      peak // minute
+	places   traffic.Places
 }
 
 // tooFast is an error if a stage's rate is higher than that of any profile.

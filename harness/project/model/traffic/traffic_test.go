@@ -37,9 +37,7 @@ func templates(t *Tally) (all []string) {
 
 func TestTemplates(t *testing.T) {
 	// many repeats paths with a number in each; %d in a name hides it from the shape.
-	word := func(i int) string {
-		return fmt.Sprintf("%c%c%c-name", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26)
-	}
+	word := func(i int) string { return fmt.Sprintf("%c%c%c-name", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26) }
 	for _, c := range []struct {
 		name   string
 		routes []string
@@ -100,6 +98,50 @@ func TestTemplates(t *testing.T) {
 			}
 			add("/users/me", 200, 5)
 		}, []string{"2000 GET /users/{id}", "2000 GET /{id}", "5 GET /users/me", "4 GET /users/{id}/orders"}},
+		{"names that are requested alike", nil, func(add func(string, int, int)) {
+			for i := range 20 {
+				add("/users/"+word(i), 200, 120-i)
+				add("/v1/members/"+word(i)+"/orders", 200, 20+i)
+			}
+			add("/v1/members/search", 200, 5000)
+		}, []string{"5000 GET /v1/members/{id}", "2210 GET /users/{id}", "590 GET /v1/members/{id}/orders"}},
+		{"functions, which are requested unequally or have different ones below them", nil, func(add func(string, int, int)) {
+			for i := range 13 {
+				add("/api/"+word(i), 200, 3<<i)
+				add("/v1/"+word(i)+"/"+word(100+i), 200, 10)
+			}
+			for i := range 12 {
+				add("/v2/"+word(i), 200, 10)
+			}
+			for i := range 20 {
+				add("/"+word(i), 200, 10)
+				add("/static/"+word(i)+".js", 200, 10)
+			}
+		}, func() (all []string) {
+			for i := range 13 {
+				all = append(all, fmt.Sprintf("%d GET /api/%s", 3<<(12-i), word(12-i)))
+			}
+			last := all[11:] // with less than 10 requests
+			all = append([]string{}, all[:11]...)
+			var tens []string
+			for i := range 20 {
+				tens = append(tens, "10 GET /"+word(i), "10 GET /static/"+word(i)+".js")
+			}
+			for i := range 13 {
+				tens = append(tens, "10 GET /v1/"+word(i)+"/"+word(100+i))
+			}
+			for i := range 12 {
+				tens = append(tens, "10 GET /v2/"+word(i))
+			}
+			slices.Sort(tens)
+			return append(append(all, tens...), last...)
+		}()},
+		{"a route that others begin with", []string{"/users/{name}", "/users/me"}, func(add func(string, int, int)) {
+			add("/users/joe/orders", 200, 4)
+			add("/users/jane/orders/last", 200, 3)
+			add("/users/me", 200, 2)
+			add("/users/me/orders", 200, 1)
+		}, []string{"4 GET /users/{id}/orders", "3 GET /users/{id}/orders/last", "2 GET /users/me", "1 GET /users/me/orders"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tally := New(Options{Routes: c.routes})
@@ -112,6 +154,35 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// Places at which names may be left are said, without a name; so are those where they were
+// replaced.
+func TestPlaces(t *testing.T) {
+	tally := New(Options{Routes: []string{"/api/one", "/api/two", "/api/three"}})
+	for _, name := range []string{"wilma", "fred", "betty", "barney", "pebbles"} {
+		for _, below := range []string{"", "/orders", "/cart", "/likes", "/votes", "/seats"} {
+			for range 10 {
+				tally.Add(request(accesslog.GET, "/users/"+name+below, 200, 0))
+			}
+		}
+	}
+	for i := range 13 {
+		for range 10 {
+			tally.Add(request(accesslog.GET, fmt.Sprintf("/teams/%c%c/score", 'a'+i, 'x'), 200, 0))
+		}
+	}
+	for _, path := range []string{
+		"/api/one", "/api/two", "/api/three", "/api/four", "/api/five", "/api/six", "/api/seven",
+		"/owners/wilma.flintstone/pets", "/owners/7", "/img/a.png", "/img/b.min.js", "/v/v2.10", "/a", "/b", "/c", "/d",
+	} {
+		for range 10 {
+			tally.Add(request(accesslog.GET, path, 200, 0))
+		}
+	}
+	if diff := cmp.Diff(Places{Replaced: []string{"/teams"}, Left: []string{"/owners", "/users", "/users/{name}"}}, tally.Places()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
