@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/hint"
+	"assay/harness/judge/forecast"
+	"assay/harness/plan"
 	"assay/harness/project/model"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/route"
@@ -94,12 +97,44 @@ func TestProposedFilesAreValid(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		for _, f := range file.Profiles["match-day"].Flows {
+		p := file.Profiles["match-day"]
+		for _, f := range p.PerFlow() {
 			if len(files[f.Scenario]) == 0 {
-				rt.Errorf("%s has no script %s", f.Name, f.Scenario)
+				rt.Errorf("%s has no script %s", f.Flow, f.Scenario)
+			}
+			noted := slices.ContainsFunc(d.Notes, func(n string) bool {
+				return strings.HasPrefix(n, f.Flow+" has ") && strings.Contains(n, "no run can pass")
+			})
+			if !noted && !decidedStages(rt, f) {
+				rt.Fatalf("a judged stage of %s cannot decide its SLOs, and no note says so: %+v", f.Flow, f)
 			}
 		}
 	})
+}
+
+// decidedStages reports whether the preflight's forecast is that each judged stage of a flow
+// decides each of its SLOs, as if it were the only one.
+func decidedStages(t *rapid.T, p spec.Profile) bool {
+	for i, s := range p.Load.Stages {
+		if !s.Judge {
+			continue
+		}
+		one := p
+		one.Load.Stages = slices.Clone(p.Load.Stages)
+		for k := range one.Load.Stages {
+			one.Load.Stages[k].Judge = k == i
+		}
+		pl, err := plan.New(one, spec.MaxWorkers, 1)
+		if err != nil {
+			t.Skip(err) // more VUs than a machine has
+		}
+		for _, f := range forecast.Of(one, pl, one.Scope(), nil) {
+			if !f.Decides {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // A document whose profile would be refused is an error of one line, and nothing is written.

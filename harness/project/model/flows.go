@@ -125,26 +125,26 @@ func flowGroups(endpoints []*traffic.Endpoint) (flows []*group, reads, writes *g
 		return float64(g.requests) >= leastShare*float64(total) || !g.method.Safe() && float64(g.requests) >= leastWriteShare*float64(total)
 	})
 	for _, g := range groups {
-		rest := &reads
-		if !g.method.Safe() {
-			rest = &writes
-		}
 		switch {
 		case chosen[g]:
 			flows = append(flows, g)
-		case *rest == nil:
-			*rest = &group{endpoints: slices.Clone(g.endpoints), requests: g.requests}
+		case g.method.Safe():
+			reads = reads.with(g)
 		default:
-			(*rest).endpoints = append((*rest).endpoints, g.endpoints...)
-			(*rest).requests += g.requests
-		}
-	}
-	for _, rest := range []*group{reads, writes} {
-		if rest != nil {
-			slices.SortStableFunc(rest.endpoints, func(a, b *traffic.Endpoint) int { return cmp.Compare(b.Requests, a.Requests) })
+			writes = writes.with(g)
 		}
 	}
 	return flows, reads, writes
+}
+
+// with is what is left, nil or not, with one more group.
+func (g *group) with(more *group) *group {
+	all := &group{method: more.method, endpoints: slices.Clone(more.endpoints), requests: more.requests}
+	if g != nil {
+		all.endpoints, all.requests = append(slices.Clone(g.endpoints), all.endpoints...), all.requests+g.requests
+	}
+	slices.SortStableFunc(all.endpoints, func(a, b *traffic.Endpoint) int { return cmp.Compare(b.Requests, a.Requests) })
+	return all
 }
 
 // path is the prefix of the group's paths.

@@ -42,6 +42,7 @@ func (p *proposal) notes(d Document) []string {
 	if !slices.ContainsFunc(d.Flows, func(f Flow) bool { return f.Latency != nil }) {
 		add("the log has no request times: the SLOs are examples")
 	}
+	all = append(all, p.undecided(d)...)
 	if v := d.Rates.Dispersion; v != nil && *v > bursty {
 		add("requests are %s times as dispersed within a minute as the profile's Poisson arrivals: the busiest second has %s times the rate of the peak minute, which a scale of as much reaches",
 			quantity.Format(*v, ""), quantity.Format(d.Rates.PeakSecond.Rate/d.Rates.PeakMinute.Rate, "ratio"))
@@ -74,6 +75,41 @@ func (p *proposal) notes(d Document) []string {
 		add("%s of the requests are more than a minute out of order: they are counted at their time", quantity.Format(float64(n)/float64(d.Requests), "share"))
 	}
 	return append(all, p.uneven(d.Inputs)...)
+}
+
+// undecided notes what is left out of the profile because a run could not decide it.
+func (p *proposal) undecided(d Document) (all []string) {
+	if len(p.moved) > 0 {
+		all = append(all, fmt.Sprintf("%s: too few transactions to decide an SLO by themselves, so they are a part of what is left", strings.Join(p.moved, ", ")))
+	}
+	var left []string
+	unjudged := make([][]string, len(d.Stages)) // flows by stage
+	for i, f := range d.Flows {
+		j := p.judgments[i]
+		if j.undecided {
+			all = append(all, fmt.Sprintf("%s has %d transactions in its largest judged stage, and an SLO needs %d: no run can pass before that stage is longer, or the flow is removed", f.Name, j.most, j.easiest.needed()))
+			continue
+		}
+		var names []string
+		for _, c := range j.left {
+			names = append(names, c.name())
+		}
+		if len(names) > 0 {
+			left = append(left, fmt.Sprintf("%s of %s", strings.Join(names, " and "), f.Name))
+		}
+		for _, s := range j.notJudged {
+			unjudged[s] = append(unjudged[s], f.Name)
+		}
+	}
+	if len(left) > 0 {
+		all = append(all, "left out, as no judged stage of the flow has the transactions to decide it: "+strings.Join(left, ", ")+"; lengthen one, and add it")
+	}
+	for s, flows := range unjudged {
+		if len(flows) > 0 {
+			all = append(all, fmt.Sprintf("the stage from %s has too few transactions to decide the SLOs of %s, and is not judged for them", d.Stages[s].Start, strings.Join(flows, ", ")))
+		}
+	}
+	return all
 }
 
 // mayBeNames says where names of people may be left.

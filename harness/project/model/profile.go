@@ -5,27 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"text/template"
-	"time"
-
-	"assay/harness/spec"
 )
-
-// How SLOs are proposed. They are a starting point: what the log shows, with room.
-const (
-	room         = 1.5  // times the measured percentile
-	leastLatency = 50.0 // ms: of an ordinary generator's delays a tighter bound may decide the verdict
-	defaultP95   = 500  // ms, where the log has no request times
-	// The bound of the share of requests that fail. If more than mostFailed of the log's did,
-	// they show no share to allow, and it is leastErrors.
-	leastErrors, mostErrors, mostFailed = 0.01, 0.9, 0.5
-)
-
-// longestLatency is the largest bound of a latency that thresholds.json takes, in ms.
-const longestLatency = float64(spec.MaxDuration / time.Millisecond)
 
 //go:embed thresholds.json.tmpl
 var thresholdsText string
@@ -37,13 +19,17 @@ var thresholdsTemplate = template.Must(template.New("thresholds").Funcs(template
 type thresholds struct {
 	Schema, Name, Description string
 	Flows                     []thresholdsFlow
-	Failed                    string // SLO of http_req_failed
 }
 
 type thresholdsFlow struct {
 	Name, Script string
 	Stages       []thresholdsStage
-	SLO          []string
+	SLO          []thresholdsSLO
+}
+
+type thresholdsSLO struct {
+	Metric     string
+	Conditions []string
 }
 
 type thresholdsStage struct {
@@ -56,13 +42,17 @@ type thresholdsStage struct {
 func Thresholds(d Document, schema string) ([]byte, error) {
 	t := thresholds{Schema: schema, Name: d.Profile, Description: describe(d)}
 	for _, f := range d.Flows {
-		flow := thresholdsFlow{Name: f.Name, Script: f.Script, SLO: latencySLO(f.Latency)}
+		flow := thresholdsFlow{Name: f.Name, Script: f.Script}
+		for _, metric := range []string{durationMetric, failedMetric} {
+			if of := f.SLO[metric]; len(of) > 0 {
+				flow.SLO = append(flow.SLO, thresholdsSLO{metric, of})
+			}
+		}
 		for i, s := range d.Stages {
-			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, s.Judge})
+			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, f.Judged[i]})
 		}
 		t.Flows = append(t.Flows, flow)
 	}
-	t.Failed = "rate<" + plain(mostFailing(failedOf(d)))
 	var b bytes.Buffer
 	err := thresholdsTemplate.Execute(&b, t)
 	return b.Bytes(), err
@@ -75,53 +65,6 @@ func inJSON(v any) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return strings.TrimSpace(b.String()), err
-}
-
-// failedOf is the share of the requests that failed, over all flows.
-func failedOf(d Document) (share float64) {
-	for _, f := range d.Flows {
-		share += f.Errors * f.Share
-	}
-	return share
-}
-
-// mostFailing is the share of requests that may fail, where a share of the log's did.
-func mostFailing(failed float64) float64 {
-	if failed > mostFailed {
-		return leastErrors
-	}
-	return min(mostErrors, max(leastErrors, roundUp(2*failed)))
-}
-
-// latencySLO is what a flow's transactions are allowed.
-func latencySLO(l *Latency) []string {
-	if l == nil {
-		return []string{fmt.Sprintf("p(95)<%d", defaultP95)}
-	}
-	bound := func(measured float64) float64 { return min(longestLatency, roundUp(max(leastLatency, room*measured))) }
-	return []string{"p(95)<" + plain(bound(l.P95)), "p(99)<" + plain(bound(l.P99))}
-}
-
-// plain is a number without an exponent, as conditions have it.
-func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-// roundUp rounds up to the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-func roundUp(v float64) float64 {
-	if v <= 0 {
-		return 0
-	}
-	exponent := math.Floor(math.Log10(v))
-	unit, inverse := math.Pow(10, exponent), math.Pow(10, -exponent)
-	for _, step := range []float64{10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100} {
-		up := step * unit / 10
-		if exponent < 0 { // dividing gives the shortest decimal
-			up = step / (10 * inverse)
-		}
-		if v <= up*(1+1e-9) {
-			return up
-		}
-	}
-	return 10 * unit
 }
 
 // describe says where the profile comes from.

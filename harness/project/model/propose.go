@@ -70,8 +70,7 @@ func Propose(o Observed, opts Options) (Document, error) {
 	if err := p.tooFast(d.Rates.PeakMinute.Rate * p.Scale); err != nil {
 		return d, err
 	}
-	d.Flows = p.flows(endpoints)
-	p.stages(&d)
+	p.propose(&d, endpoints)
 	for _, s := range d.Stages {
 		if err := p.tooFast(s.Rate); err != nil {
 			return d, err
@@ -91,8 +90,13 @@ type proposal struct {
 	total    []uint32 // requests of each second
 	gaps     []span
 	perFlow  [][]uint32
-	top      peak // minute
+	groups   []*group // of the flows
+	top      peak     // minute
 	places   traffic.Places
+	// judgments are those of the flows; moved are the names of those that became a part of what
+	// is left.
+	judgments []judgment
+	moved     []string
 }
 
 // tooFast is an error if a stage's rate is higher than that of any profile.
@@ -146,9 +150,37 @@ func (p *proposal) rates(seconds []uint32) Rates {
 	return r
 }
 
-// flows makes the flows, and keeps the requests of each second of each.
-func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
+// propose sets flows and stages. Flows that can decide nothing by themselves become a part of
+// what is left.
+func (p *proposal) propose(d *Document, endpoints []*traffic.Endpoint) {
 	groups, reads, writes := flowGroups(endpoints)
+	for {
+		d.Flows = p.flows(groups, reads, writes)
+		p.stages(d)
+		moved := append(p.small(*d, true), p.small(*d, false)...)
+		if len(moved) == 0 {
+			break
+		}
+		for _, i := range moved {
+			g := p.groups[i]
+			groups = slices.DeleteFunc(groups, func(of *group) bool { return of == g })
+			if g.method.Safe() {
+				reads = reads.with(g)
+			} else {
+				writes = writes.with(g)
+			}
+			p.moved = append(p.moved, d.Flows[i].Name)
+		}
+	}
+	slices.Sort(p.moved)
+	for i := range d.Stages {
+		d.Stages[i].Judge = slices.ContainsFunc(d.Flows, func(f Flow) bool { return f.Judged[i] })
+	}
+}
+
+// flows makes the flows, and keeps the requests of each second of each.
+func (p *proposal) flows(groups []*group, reads, writes *group) (all []Flow) {
+	p.perFlow, p.groups = nil, nil
 	flowNames, endpointNames := names{separator: '-', longest: longestFlowName}, names{separator: '_', longest: longestEndpointName}
 	total := float64(sumOf(p.total))
 	add := func(g *group, f Flow, words ...string) {
@@ -169,7 +201,7 @@ func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 		f.Script = "scenarios/" + f.Name + ".js"
 		f.Requests, f.Share = int64(requests), significant(float64(requests)/total)
 		f.Errors, f.Latency, f.Rates = significant(float64(errors)/float64(g.requests)), latencyOf(&latency), p.rates(seconds)
-		all, p.perFlow = append(all, f), append(p.perFlow, seconds)
+		all, p.perFlow, p.groups = append(all, f), append(p.perFlow, seconds), append(p.groups, g)
 	}
 	for _, g := range groups {
 		words := append([]string{g.method.String()}, g.prefix...)

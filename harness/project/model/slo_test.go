@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,10 +16,11 @@ func TestBoundsAreValid(t *testing.T) {
 	form := regexp.MustCompile(`^p\((95|99)\)<[0-9]+(\.[0-9]+)?$`)
 	rapid.Check(t, func(rt *rapid.T) {
 		p95 := rapid.Float64Range(0, 86_400_000).Draw(rt, "p95, ms")
-		for _, condition := range latencySLO(&Latency{P95: p95, P99: rapid.Float64Range(p95, 86_400_000).Draw(rt, "p99, ms")}) {
-			_, text, _ := strings.Cut(condition, "<")
+		l := &Latency{P95: p95, P99: rapid.Float64Range(p95, 86_400_000).Draw(rt, "p99, ms")}
+		for _, condition := range conditions(l, 0.01)[:2] {
+			_, text, _ := strings.Cut(condition.String(), "<")
 			bound, err := strconv.ParseFloat(text, 64)
-			if err != nil || !form.MatchString(condition) || bound < leastLatency || bound > longestLatency {
+			if err != nil || !form.MatchString(condition.String()) || bound < leastLatency || bound > longestLatency {
 				rt.Fatalf("condition %s", condition)
 			}
 		}
@@ -32,7 +34,7 @@ func TestBoundsAreValid(t *testing.T) {
 			t.Errorf("%s may fail where %g did, want %s", got, failed, want)
 		}
 	}
-	if got := latencySLO(&Latency{P95: 700_000, P99: 80_000_000}); got[0] != "p(95)<1200000" || got[1] != "p(99)<86400000" {
-		t.Errorf("%s", got)
+	if got := fmt.Sprint(conditions(&Latency{P95: 700_000, P99: 80_000_000}, 0.04)); got != "[p(95)<1200000 p(99)<86400000 rate<0.04]" {
+		t.Error(got)
 	}
 }
