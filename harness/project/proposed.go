@@ -6,12 +6,14 @@ import (
 
 	"assay"
 	"assay/harness/document"
+	"assay/harness/hint"
 	"assay/harness/project/model"
 	"assay/harness/spec"
 )
 
 // ProposedFiles returns the files of a proposed profile by their slashed paths: thresholds.json
-// with its schema, the scripts with what they import, and the model itself.
+// with its schema, the scripts with what they import, and the model itself. A profile that
+// assay certify would refuse is an error.
 func ProposedFiles(d model.Document) (map[string][]byte, error) {
 	all, err := model.Scripts(d)
 	if err != nil {
@@ -20,6 +22,9 @@ func ProposedFiles(d model.Document) (map[string][]byte, error) {
 	all[schemaFile] = spec.Schema
 	if all["thresholds.json"], err = model.Thresholds(d, schemaFile); err != nil {
 		return nil, fmt.Errorf("make thresholds.json: %w", err)
+	}
+	if _, err := spec.Decode("thresholds.json", all["thresholds.json"]); err != nil {
+		return nil, hint.With(fmt.Errorf("the proposed profile is not valid: %w", err), "nothing was written; this is a mistake of assay model: report it with what it prints with --json in place of --out")
 	}
 	if all["model.json"], err = document.Marshal(d); err != nil {
 		return nil, fmt.Errorf("make model.json: %w", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"assay/harness/document"
@@ -21,6 +22,7 @@ import (
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/report"
 	"assay/harness/project/model/route"
+	"assay/harness/project/model/traffic"
 )
 
 // modelFlags are the options of the command model.
@@ -49,7 +51,8 @@ Schema, or those of --field) and alb (AWS Application Load Balancer).
 Of a log that spans more than a day, the day with the busiest minute is used.
 
 What may name a person is not read, or not kept: in paths, numbers, tokens and names with
-many values become {id}; of queries only names remain; keys are counted by their hash.
+many values become {id}; of queries only names remain; keys are counted by their hash. A
+name of few in a path stays, unless --route replaces it: a note says where that may be.
 Scripts send GET, HEAD and OPTIONS as they are; those of other methods fail until edited.`,
 		Example: `  assay model /var/log/nginx/access.log
   assay model web1/access.log.gz web2/access.log.gz --window 2024-05-18T18:00/4h --tz Asia/Kolkata
@@ -69,7 +72,7 @@ Scripts send GET, HEAD and OPTIONS as they are; those of other methods fail unti
 	fs.StringVar(&f.unit, "duration-unit", "", "unit of the time that a request took: s, ms, us or ns (default: by what the log looks like; the summary names it)")
 	fs.StringVar(&f.window, "window", "", "the time to look at: FROM/TO or FROM/LENGTH, as in 2024-05-18T18:00/4h (default: the whole log, at most a day)")
 	fs.StringVar(&f.zone, "tz", "UTC", "time zone of times without one, of --window, and of the result, such as Asia/Kolkata or +05:30")
-	fs.StringArrayVar(&f.routes, "route", nil, "a path that the service has, in which {name} is an identifier: /users/{name}/orders")
+	fs.StringArrayVar(&f.routes, "route", nil, "a path that the service has, in which {name} is an identifier: /users/{name}/orders; one that ends in {name} is also the beginning of others")
 	fs.Float64Var(&f.scale, "scale", 1, "the profile's rates as a multiple of the log's")
 	fs.StringVar(&f.profile, "profile", "match-day", "name of the profile")
 	fs.StringVar(&f.out, "out", "", "folder for thresholds.json and the scripts; existing files are never overwritten")
@@ -116,7 +119,8 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 		return err
 	}
 	if f.out != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "next: edit %s, then: cd %s && assay doctor %s --target URL\n", filepath.Join(f.out, "scenarios"), f.out, f.profile)
+		fmt.Fprintf(c.ErrOrStderr(), "next: edit %s, then: cd %s && assay doctor %s --target URL\n",
+			filepath.Join(f.out, "scenarios"), shellescape.Quote(f.out), shellescape.Quote(f.profile))
 	}
 	return nil
 }
@@ -156,7 +160,7 @@ func (f *modelFlags) options(c *cobra.Command, logs []string) (o logfile.Options
 		if err != nil {
 			return o, nil, usage("for example: --window 2024-05-18T18:00/4h", "--window is %q: %v", f.window, err)
 		}
-		o.Traffic.From, o.Traffic.To = from.UnixMicro(), to.UnixMicro()
+		o.Traffic.Window = &traffic.Window{From: from.UnixMicro(), To: to.UnixMicro()}
 	}
 	if !(f.scale > 0) || math.IsInf(f.scale, 0) {
 		return o, nil, usage("for example: --scale 1.5", "--scale is %g: it must be above 0", f.scale)

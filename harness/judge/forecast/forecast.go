@@ -61,7 +61,7 @@ func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (a
 			perArrival = 1
 		}
 		f.Samples = arrivals * perArrival
-		f.Expected, f.Needed = f.Samples, stats.MinAllowed/q
+		f.Expected, f.Needed = f.Samples, float64(stats.Needed(q))
 		deff := 1.0 // samples for each effective one
 		if f.Basis == spec.Inferred {
 			deff, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
@@ -70,7 +70,7 @@ func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (a
 			}
 			f.LongEnough = hold >= stats.MinSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
 			if !f.LongEnough { // it will be counted
-				deff, f.Needed = 1, stats.MinAllowed/q
+				deff, f.Needed = 1, float64(stats.Needed(q))
 			}
 			f.Expected = f.Samples / deff
 		}

@@ -1,6 +1,9 @@
 package stats
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // MinAllowed is the smallest number of allowed violations with which a counted
 // condition can hold (RULEBOOK section 2a): with fewer, the result would be chance.
@@ -14,16 +17,32 @@ const MinAllowed = 5
 // p(P), q = 1 - P/100, it is exact: the sample of rank ceil(n P/100) keeps the bound if
 // at most A samples exceed it.
 func Allowed(q float64, n int64) int64 {
-	const unit = 1_000_000_000
 	if n <= 0 || q <= 0 {
 		return 0
 	}
 	if q >= 1 {
 		return n
 	}
-	high, low := bits.Mul64(uint64(q*unit+0.5), uint64(n))
-	allowed, _ := bits.Div64(high, low, unit)
+	high, low := bits.Mul64(inBillionths(q), uint64(n))
+	allowed, _ := bits.Div64(high, low, billion)
 	return int64(allowed)
+}
+
+const billion = 1_000_000_000
+
+func inBillionths(q float64) uint64 { return uint64(q*billion + 0.5) }
+
+// Needed is the smallest number of samples with which a counted condition can hold: the least
+// n with Allowed(q, n) >= MinAllowed. Where q allows none, it is the largest there is.
+func Needed(q float64) int64 {
+	switch {
+	case q >= 1:
+		return MinAllowed
+	case q <= 0 || inBillionths(q) == 0:
+		return math.MaxInt64
+	}
+	each := int64(inBillionths(q))
+	return (MinAllowed*billion + each - 1) / each
 }
 
 // Count decides on k violations of n samples, for this run only (RULEBOOK section 2a).

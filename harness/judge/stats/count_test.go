@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -56,6 +57,21 @@ func TestAllowedIsExact(t *testing.T) {
 }
 
 // More violations never give a better result, and Holds is below the allowed number.
+// Needed samples allow as many violations as a decision needs, and one fewer does not.
+func TestNeeded(t *testing.T) {
+	for q, want := range map[float64]int64{0.05: 100, 0.01: 500, 0.001: 5000, 0.03: 167, 1 - 0.9: 50, 1: 5, 0: math.MaxInt64, 1e-10: math.MaxInt64} {
+		if got := Needed(q); got != want {
+			t.Errorf("%g needs %d samples, want %d", q, got, want)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		q := rapid.Float64Range(1e-9, 1).Draw(rt, "q")
+		if n := Needed(q); Allowed(q, n) < MinAllowed || Allowed(q, n-1) >= MinAllowed {
+			rt.Errorf("%g needs %d samples, and allows %d of them, %d of one fewer", q, n, Allowed(q, n), Allowed(q, n-1))
+		}
+	})
+}
+
 func TestCountIsMonotone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		q := rapid.Float64Range(0, 1).Draw(rt, "q")

@@ -90,7 +90,7 @@ func (a Parameters) CheckSamples(p spec.Profile) error {
 func (a Parameters) checkSamples(slos []spec.SLO, rate float64) error {
 	made := rate * a.Seconds // an upper bound where stages differ in rate
 	for _, s := range slos {
-		least := math.Ceil(stats.MinAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than 0.1 in floating point
+		least := float64(stats.Needed(s.AllowedShare()))
 		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
 			return hint.With(
 				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",

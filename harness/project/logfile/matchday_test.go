@@ -251,6 +251,13 @@ func TestPersonalDataStayOut(t *testing.T) {
 		modeltest.Flow{Method: "GET", Path: "/users/@wilma.flintstone/{id}", Weight: 10, Keys: 100, Latency: 1},
 		modeltest.Flow{Method: "PUT", Path: "/sessions/sekrit2024abc?sekrit%21=", Weight: 10, Latency: 1},
 	)
+	for _, name := range modeltest.People {
+		day.Flows = append(
+			day.Flows,
+			modeltest.Flow{Method: "GET", Path: "/fans/" + name, Weight: 1, Latency: 1},
+			modeltest.Flow{Method: "POST", Path: "/fans/" + name + "/votes", Weight: 1, Latency: 1},
+		)
+	}
 	for _, format := range accesslog.Formats {
 		log, _ := written(t, day, format)
 		for _, secret := range modeltest.Personal {
@@ -285,12 +292,53 @@ func TestPersonalDataStayOut(t *testing.T) {
 			results = append(results, s)
 		}
 		for _, result := range results {
-			for _, secret := range append(modeltest.Personal, "1000007") { // a key
+			for _, secret := range slices.Concat(modeltest.Personal, modeltest.People, []string{"1000007"}) { // a key
 				if bytes.Contains(result, []byte(secret)) {
 					t.Errorf("%s: a result has %s:\n%s", format, secret, result)
 				}
 			}
 		}
+	}
+}
+
+// Where a few plain names are left, all that is passed on says so, and names the place only;
+// the route that it proposes replaces them.
+func TestNamesThatAreLeft(t *testing.T) {
+	day := modeltest.MatchDay(0.01)
+	for i, name := range modeltest.People[:6] {
+		day.Flows = append(day.Flows, modeltest.Flow{Method: "GET", Path: "/fans/" + name + "/votes", Weight: float64(i + 1), Latency: 1})
+	}
+	log, _ := written(t, day, accesslog.Combined)
+	d := observe(t, bytes.NewReader(log), Options{})
+	if diff := cmp.Diff([]string{"/fans"}, d.MayBeNames); diff != "" {
+		t.Error(diff)
+	}
+	const says = "segments below /fans may be names"
+	note := slices.IndexFunc(d.Notes, func(n string) bool {
+		return strings.HasPrefix(n, says+": ") && strings.Contains(n, "--route '/fans/{name}' replaces them")
+	})
+	if note < 0 {
+		t.Errorf("%q", d.Notes)
+	}
+	thresholds, err := model.Thresholds(d, "schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(thresholds, []byte("Read before you pass it on: "+says)) {
+		t.Errorf("%s", thresholds)
+	}
+	d = observe(t, bytes.NewReader(log), Options{Traffic: traffic.Options{Routes: []string{"/fans/{name}"}}})
+	result, err := document.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range modeltest.People {
+		if bytes.Contains(result, []byte(name)) {
+			t.Errorf("a result has %s", name)
+		}
+	}
+	if len(d.MayBeNames) != 0 {
+		t.Errorf("%q", d.MayBeNames)
 	}
 }
 
@@ -321,7 +369,7 @@ func TestLongLog(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot be read twice") {
 		t.Fatalf("%v", err)
 	}
-	given := observe(t, bytes.NewReader(whole), Options{Traffic: traffic.Options{From: day.Start.UnixMicro(), To: day.Start.Add(2 * time.Hour).UnixMicro()}})
+	given := observe(t, bytes.NewReader(whole), Options{Traffic: traffic.Options{Window: &traffic.Window{From: day.Start.UnixMicro(), To: day.Start.Add(2 * time.Hour).UnixMicro()}}})
 	if diff := cmp.Diff(want.Flows, given.Flows); diff != "" {
 		t.Error(diff)
 	}

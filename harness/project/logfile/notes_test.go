@@ -36,6 +36,7 @@ func TestNotes(t *testing.T) {
 		{"no request times", steady(func(l *modeltest.Log) { l.Flows[0].Latency = 0 }), "", []string{"the log has no request times: the SLOs are examples"}},
 		{"bursts", steady(func(l *modeltest.Log) { l.Burst, l.Stages[0].Rate = 0.5, 40 }), "", []string{"times as dispersed within a minute as the profile's Poisson arrivals: the busiest second has"}},
 		{"errors", steady(func(l *modeltest.Log) { l.Flows[0].Errors = 0.05 }), "", []string{"% of the requests of get-a failed"}},
+		{"mostly errors", steady(func(l *modeltest.Log) { l.Flows[0].Errors = 0.6 }), "", []string{"% of the requests of get-a failed", "% of all requests failed: the log shows no share that may fail"}},
 		{"writes", steady(func(l *modeltest.Log) { l.Flows[0].Method = "POST" }), "", []string{"edit the scripts that write, post-a:"}},
 		{"a gap", steady(func(l *modeltest.Log) {
 			l.Stages = append(l.Stages, modeltest.Stage{Seconds: 90}, modeltest.Stage{Seconds: 60, Rate: 10})

@@ -17,44 +17,43 @@ import (
 const mostOutside = 0.01
 
 // Observe reads logs for a model. If no window is given (o.Traffic), and they span more than
-// a day or have more endpoints in it than are counted by the second, it reads them again, for
-// the day with the busiest minute only.
+// a day, it reads them again, for the day with the busiest minute only.
 func Observe(ctx context.Context, names []string, o Options, zone *time.Location) (model.Observed, error) {
 	inputs, tally, err := Read(ctx, names, o)
 	if err != nil {
 		return model.Observed{}, err
 	}
-	given := o.Traffic.To > 0
+	given := o.Traffic.Window
 	from, to, outside := model.WindowOf(tally.Minutes())
-	if given {
-		from, to, outside = o.Traffic.From/1e6, o.Traffic.To/1e6, 0
+	if given != nil {
+		from, to, outside = given.From/1e6, given.To/1e6, 0
 	}
-	window := func() string {
+	text := func(from, to int64) string {
 		return fmt.Sprintf("%s/%s", time.Unix(from, 0).In(zone).Format(windowLayout), time.Unix(to, 0).In(zone).Format(windowLayout))
 	}
+	whole := float64(outside) <= mostOutside*float64(tally.Requests) // what was read is in the window
 	switch {
-	case tally.Requests == 0 && given:
+	case tally.Requests == 0 && given != nil:
 		return model.Observed{}, hint.With(fmt.Errorf("no request within the window, and %d outside", tally.Outside), "choose another --window, and --tz for the zone of its times")
 	case tally.Requests == 0:
 		return model.Observed{}, hint.With(fmt.Errorf("the log has no request"), "name a log that has some")
 	case float64(tally.Apart) > mostOutside*float64(tally.Requests):
-		return model.Observed{}, hint.With(fmt.Errorf("the log has requests in more than %d minutes: the model is of a day at most", len(tally.Minutes())), "choose a day: --window "+window())
-	case float64(outside) <= mostOutside*float64(tally.Requests) && tally.Coarse == 0:
+		return model.Observed{}, hint.With(fmt.Errorf("the log has requests in more than %d minutes: the model is of a day at most", len(tally.Minutes())), "choose a day: --window "+text(from, to))
+	case whole && tally.Coarse > 0:
+		busiest, shorter := model.Busiest(tally.Minutes()).Start, min(day, (to-from)/4)
+		return model.Observed{}, hint.With(fmt.Errorf("%d requests cannot be counted by the second: too many endpoints have too many minutes in %s", tally.Coarse, text(from, to)),
+			"choose a shorter time around the peak: --window "+text(max(from, busiest-shorter/2), min(to, busiest+shorter/2)))
+	case whole:
 		return observed(inputs, tally, from, to, outside, zone), nil
-	case given && tally.Coarse > 0:
-		return model.Observed{}, hint.With(fmt.Errorf("the window has too many endpoints in too many minutes"), "choose a shorter one around the peak, or name the routes: --route '/users/{name}'")
 	case slices.Contains(names, Stdin):
-		return model.Observed{}, hint.With(fmt.Errorf("the log on standard input spans more than a day, and cannot be read twice"), "choose the busiest day: --window "+window())
+		return model.Observed{}, hint.With(fmt.Errorf("the log on standard input spans more than a day, and cannot be read twice"), "choose the busiest day: --window "+text(from, to))
 	}
-	o.Traffic.From, o.Traffic.To = from*1e6, to*1e6
-	if inputs, tally, err = Read(ctx, names, o); err != nil {
-		return model.Observed{}, err
-	}
-	if tally.Coarse > 0 {
-		return model.Observed{}, hint.With(fmt.Errorf("a day of the log has too many endpoints in too many minutes"), "choose some hours of "+window()+" by --window, or name the routes: --route '/users/{name}'")
-	}
-	return observed(inputs, tally, from, to, 0, zone), nil
+	o.Traffic.Window = &traffic.Window{From: from * 1e6, To: to * 1e6}
+	return Observe(ctx, names, o, zone)
 }
+
+// day is one in seconds.
+const day = int64(24 * time.Hour / time.Second)
 
 // windowLayout is how a time of a window is written.
 const windowLayout = "2006-01-02T15:04"

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/project/model/accesslog"
+	"assay/harness/project/model/traffic"
 )
 
 const line = `192.0.2.7 - - [18/May/2024:19:42:07 +0000] "GET /a HTTP/1.1" 200 1` + "\n"
@@ -173,6 +175,88 @@ func TestMemory(t *testing.T) {
 	_, err = Observe(t.Context(), []string{Stdin}, Options{Stdin: &endless{random: rand.New(rand.NewPCG(1, 1)), left: n}}, time.UTC)
 	if err == nil || !strings.Contains(err.Error(), "requests in more than 200000 minutes") || !strings.Contains(hint.Of(err), "--window 20") {
 		t.Errorf("%v: %s", err, hint.Of(err))
+	}
+}
+
+// sparse is a log with a request for each of some endpoints in each minute.
+type sparse struct {
+	start     time.Time
+	minutes   int
+	endpoints []string // lines but for their beginning
+	minute    int
+	rest      []byte
+}
+
+func newSparse(start time.Time, endpoints, minutes int) *sparse {
+	s := &sparse{start: start, minutes: minutes}
+	for i := range endpoints {
+		s.endpoints = append(s.endpoints, fmt.Sprintf("] \"GET /%c%c/%c%c HTTP/1.1\" 200 1\n", 'a'+i%10, 'a'+i/10%10, 'a'+i/100%5, 'a'+i/500))
+	}
+	return s
+}
+
+func (s *sparse) Read(b []byte) (int, error) {
+	if len(s.rest) == 0 {
+		if s.minute == s.minutes {
+			return 0, io.EOF
+		}
+		at := s.start.Add(time.Duration(s.minute)*time.Minute).AppendFormat(nil, "02/Jan/2006:15:04:05 -0700")
+		s.rest = s.rest[:0]
+		for _, e := range s.endpoints {
+			s.rest = append(append(append(s.rest, "::1 - - ["...), at...), e...)
+		}
+		s.minute++
+	}
+	n := copy(b, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// A day with many endpoints is counted to the second, also from standard input, and a log in
+// a day is read once: what it is read from here cannot be opened again.
+func TestManyEndpoints(t *testing.T) {
+	start := time.Date(2024, 5, 18, 2, 0, 0, 0, time.UTC)
+	log := func() io.Reader { return newSparse(start, 360, 17*60) }
+	name := filepath.Join(t.TempDir(), "access.log")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		to, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = io.Copy(to, log())
+		}
+		if err == nil {
+			err = to.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for _, name := range []string{name, Stdin} {
+		o, err := Observe(ctx, []string{name}, Options{Stdin: log()}, time.UTC)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if o.Tally.Requests != 360*17*60 || o.Tally.Coarse != 0 || o.Outside != 0 {
+			t.Errorf("%s: %d requests, of which %d not by the second, %d outside", name, o.Tally.Requests, o.Tally.Coarse, o.Outside)
+		}
+	}
+
+	// Of several days with as many endpoints as can be, a shorter window is proposed, which
+	// works.
+	days := func(minutes int) io.Reader { return newSparse(start, 1000, minutes) }
+	o := Options{Stdin: days(1450), Traffic: traffic.Options{Window: &traffic.Window{From: start.UnixMicro(), To: start.Add(48 * time.Hour).UnixMicro()}}}
+	_, err := Observe(ctx, []string{Stdin}, o, time.UTC)
+	const want, next = "10000 requests cannot be counted by the second: too many endpoints have too many minutes in 2024-05-18T02:00/2024-05-20T02:00", "choose a shorter time around the peak: --window 2024-05-18T02:00/2024-05-18T08:00"
+	if err == nil || err.Error() != want || hint.Of(err) != next {
+		t.Fatalf("%v: %s", err, hint.Of(err))
+	}
+	o.Stdin, o.Traffic.Window.To = days(370), start.Add(6*time.Hour).UnixMicro()
+	if _, err := Observe(ctx, []string{Stdin}, o, time.UTC); err != nil {
+		t.Error(err)
 	}
 }
 

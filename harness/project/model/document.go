@@ -17,12 +17,15 @@ type Document struct {
 	Inputs  []Input `json:"inputs"`
 	Window  Window  `json:"window"`
 	// Requests are those of the flows, to which all rates refer.
-	Requests int64    `json:"requests"`
-	LeftOut  LeftOut  `json:"left_out"`
-	Rates    Rates    `json:"rates"`
-	Stages   []Stage  `json:"stages"`
-	Flows    []Flow   `json:"flows"` // the most requested first, what is left of them last
-	Notes    []string `json:"notes"`
+	Requests int64   `json:"requests"`
+	LeftOut  LeftOut `json:"left_out"`
+	Rates    Rates   `json:"rates"`
+	Stages   []Stage `json:"stages"`
+	Flows    []Flow  `json:"flows"` // the most requested first, what is left of them last
+	// MayBeNames are prefixes of paths below which segments that are shown may be names of
+	// people; {name} stands for such a segment.
+	MayBeNames []string `json:"may_be_names"`
+	Notes      []string `json:"notes"`
 }
 
 // Input is what was read of one log.
@@ -87,23 +90,27 @@ type Stage struct {
 	Rate     float64 `json:"rate"`            // in the profile, of all flows
 	Ramp     int64   `json:"ramp"`            // s, in the profile
 	For      int64   `json:"for"`             // s, in the profile
-	Judge    bool    `json:"judge"`
+	Judge    bool    `json:"judge"`           // for one flow at least
 }
 
 // Flow is requests of one method with the same first segments.
 type Flow struct {
-	Name      string     `json:"name"`
-	Script    string     `json:"script"`
-	Method    string     `json:"method,omitempty"` // empty: several, of what is left
-	Prefix    string     `json:"prefix,omitempty"` // of the paths; empty: of what is left
-	Writes    bool       `json:"writes"`           // its script sends nothing before it is edited
-	Requests  int64      `json:"requests"`
-	Share     float64    `json:"share"`
-	Rates     Rates      `json:"rates"`
-	Errors    float64    `json:"errors"` // share that was answered by 5xx, or not at all
-	Latency   *Latency   `json:"latency"`
-	Stages    []float64  `json:"stages"` // rates in the profile
-	Endpoints []Endpoint `json:"endpoints"`
+	Name     string    `json:"name"`
+	Script   string    `json:"script"`
+	Method   string    `json:"method,omitempty"` // empty: several, of what is left
+	Prefix   string    `json:"prefix,omitempty"` // of the paths; empty: of what is left
+	Writes   bool      `json:"writes"`           // its script sends nothing before it is edited
+	Requests int64     `json:"requests"`
+	Share    float64   `json:"share"`
+	Rates    Rates     `json:"rates"`
+	Errors   float64   `json:"errors"` // share that was answered by 5xx, or not at all
+	Latency  *Latency  `json:"latency"`
+	Stages   []float64 `json:"stages"` // rates in the profile
+	// Judged is by stage, as some may have too few of the flow's transactions to decide its
+	// SLOs: conditions by metric.
+	Judged    []bool              `json:"judged"`
+	SLO       map[string][]string `json:"slo"`
+	Endpoints []Endpoint          `json:"endpoints"`
 }
 
 // Latency is the times of requests that were answered without an error.

@@ -13,9 +13,9 @@ import (
 
 // How endpoints are divided into flows.
 const (
-	// mostFlows is the number of flows but for what is left, of which leastWrites are for
+	// mostFlows is the number of flows but for what is left. placesForWrites of them are for
 	// methods that write, if there are such: they decide over money and orders, and are few.
-	mostFlows, leastWrites = 6, 2
+	mostFlows, placesForWrites = 6, 2
 	// A flow has at least this share of the requests, one that writes a smaller one.
 	leastShare, leastWriteShare = 0.01, 0.001
 	// divided is the share of the requests from which on a group of endpoints is divided by
@@ -118,49 +118,58 @@ func flowGroups(endpoints []*traffic.Endpoint) (flows []*group, reads, writes *g
 			}
 		}
 	}
-	choose(leastWrites, func(g *group) bool {
+	choose(placesForWrites, func(g *group) bool {
 		return !g.method.Safe() && float64(g.requests) >= leastWriteShare*float64(total)
 	})
 	choose(mostFlows, func(g *group) bool {
 		return float64(g.requests) >= leastShare*float64(total) || !g.method.Safe() && float64(g.requests) >= leastWriteShare*float64(total)
 	})
 	for _, g := range groups {
-		rest := &reads
-		if !g.method.Safe() {
-			rest = &writes
-		}
 		switch {
 		case chosen[g]:
 			flows = append(flows, g)
-		case *rest == nil:
-			*rest = &group{endpoints: slices.Clone(g.endpoints), requests: g.requests}
+		case g.method.Safe():
+			reads = reads.with(g)
 		default:
-			(*rest).endpoints = append((*rest).endpoints, g.endpoints...)
-			(*rest).requests += g.requests
-		}
-	}
-	for _, rest := range []*group{reads, writes} {
-		if rest != nil {
-			slices.SortStableFunc(rest.endpoints, func(a, b *traffic.Endpoint) int { return cmp.Compare(b.Requests, a.Requests) })
+			writes = writes.with(g)
 		}
 	}
 	return flows, reads, writes
 }
 
+// with is what is left, nil or not, with one more group.
+func (g *group) with(more *group) *group {
+	all := &group{method: more.method, endpoints: slices.Clone(more.endpoints), requests: more.requests}
+	if g != nil {
+		all.endpoints, all.requests = append(slices.Clone(g.endpoints), all.endpoints...), all.requests+g.requests
+	}
+	slices.SortStableFunc(all.endpoints, func(a, b *traffic.Endpoint) int { return cmp.Compare(b.Requests, a.Requests) })
+	return all
+}
+
 // path is the prefix of the group's paths.
 func (g *group) path() string { return "/" + strings.Join(g.prefix, "/") }
 
-// longestName is the longest name of a flow or endpoint: k6 and thresholds.json take 64.
-const longestName = 48
+// How long names are at most, in bytes.
+const (
+	longestFlowName     = 32 // as thresholds.json and k6 take it
+	longestEndpointName = 48 // of a tag's value, and a key in a script: for people who read it
+)
 
 // names gives names that are different from each other.
-type names map[string]bool
+type names struct {
+	separator byte
+	longest   int // bytes
+	given     map[string]bool
+}
 
-// of makes a name of words, from their letters and digits.
-func (n names) of(separator string, words ...string) string {
+// of makes a name of words, from their letters and digits. Of a name that would be too long
+// it keeps the first word and as many of the last ones as fit, which tell more than those
+// between.
+func (n *names) of(words ...string) string {
 	var parts []string
 	for _, w := range words {
-		part := strings.Map(func(c rune) rune {
+		w = strings.Map(func(c rune) rune {
 			switch {
 			case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
 				return c
@@ -169,20 +178,31 @@ func (n names) of(separator string, words ...string) string {
 			case c == '{' || c == '}':
 				return -1
 			}
-			return rune(separator[0])
+			return ' '
 		}, w)
-		if part = strings.Trim(part, separator); part != "" {
-			parts = append(parts, part)
+		parts = append(parts, strings.Fields(w)...)
+	}
+	for i := 1; ; i++ {
+		end := ""
+		if i > 1 {
+			end = string(n.separator) + strconv.Itoa(i)
+		}
+		if name := n.short(parts, n.longest-len(end)) + end; !n.given[name] {
+			if n.given == nil {
+				n.given = map[string]bool{}
+			}
+			n.given[name] = true
+			return name
 		}
 	}
-	name := strings.Join(parts, separator)
-	if len(name) > longestName {
-		name = strings.TrimRight(name[:longestName], separator)
+}
+
+// short joins parts to at most longest bytes.
+func (n *names) short(parts []string, longest int) string {
+	name := strings.Join(parts, string(n.separator))
+	for len(name) > longest && len(parts) > 2 {
+		parts = append(parts[:1:1], parts[2:]...)
+		name = strings.Join(parts, string(n.separator))
 	}
-	unique := name
-	for i := 2; n[unique]; i++ {
-		unique = name + separator + strconv.Itoa(i)
-	}
-	n[unique] = true
-	return unique
+	return strings.TrimRight(name[:min(len(name), longest)], string(n.separator))
 }

@@ -2,10 +2,12 @@ package model
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/route"
@@ -109,16 +111,44 @@ func TestFlowGroups(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	n := names{}
-	for _, c := range []struct{ want, separator, words string }{
-		{"get-api-v1", "-", "GET api v1"},
-		{"get-api-v1-2", "-", "GET api.v1"},
-		{"get-api-v1-3", "-", "GET api:v1"},
-		{"get_a_id_b", "_", "GET a {id} b"},
-		{"get-" + strings.Repeat("a", 44), "-", "GET " + strings.Repeat("a", 60)},
+	flows, endpoints := names{separator: '-', longest: longestFlowName}, names{separator: '_', longest: longestEndpointName}
+	for _, c := range []struct {
+		of          *names
+		want, words string
+	}{
+		{&flows, "get-api-v1", "GET api v1"},
+		{&flows, "get-api-v1-2", "GET api.v1"},
+		{&flows, "get-api-v1-3", "GET api:v1"},
+		{&endpoints, "get_a_id_b", "GET a {id} b"},
+		{&flows, "get-v1-customer-accounts", "GET v1 customer-accounts"},
+		{&flows, "get-accounts-preferences", "GET api v1 customer-accounts preferences"},
+		{&flows, "get-accounts-preferences-2", "GET api v2 customer-accounts preferences"},
+		{&endpoints, "get_api_v1_customer_accounts_preferences", "GET api v1 customer-accounts preferences"},
+		{&flows, "get-" + strings.Repeat("a", 28), "GET " + strings.Repeat("a", 60)},
+		{&flows, "get-" + strings.Repeat("a", 26) + "-2", "GET api " + strings.Repeat("a", 60)},
+		{&endpoints, "get_" + strings.Repeat("a", 44), "GET " + strings.Repeat("a", 60)},
 	} {
-		if got := n.of(c.separator, strings.Fields(c.words)...); got != c.want {
+		if got := c.of.of(strings.Fields(c.words)...); got != c.want {
 			t.Errorf("%s: %s, want %s", c.words, got, c.want)
 		}
 	}
+}
+
+// Names of flows are those that thresholds.json takes, and those of endpoints are keys of an
+// object in a script, whatever the paths; none is given twice.
+func TestNamesAreValid(t *testing.T) {
+	flow, key := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`), regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+	rapid.Check(t, func(rt *rapid.T) {
+		flows, endpoints := names{separator: '-', longest: longestFlowName}, names{separator: '_', longest: longestEndpointName}
+		seen := map[string]bool{}
+		segment := rapid.OneOf(rapid.StringMatching("[a-z]{1,4}"), rapid.StringMatching("[A-Za-z0-9._~:-]{1,48}"))
+		for _, path := range rapid.SliceOfN(rapid.SliceOfN(segment, 0, 6), 1, 40).Draw(rt, "paths") {
+			path = append([]string{rapid.SampledFrom([]string{"GET", "OPTIONS", "DELETE"}).Draw(rt, "method")}, path...)
+			f, e := flows.of(path...), endpoints.of(path...)
+			if !flow.MatchString(f) || !key.MatchString(e) || seen["flow "+f] || seen["endpoint "+e] {
+				rt.Fatalf("%s is named %q and %q", path, f, e)
+			}
+			seen["flow "+f], seen["endpoint "+e] = true, true
+		}
+	})
 }

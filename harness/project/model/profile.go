@@ -5,17 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"text/template"
-)
-
-// How SLOs are proposed. They are a starting point: what the log shows, with room.
-const (
-	room         = 1.5  // times the measured percentile
-	leastLatency = 50.0 // ms: of an ordinary generator's delays a tighter bound may decide the verdict
-	defaultP95   = 500  // ms, where the log has no request times
-	leastErrors  = 0.01
 )
 
 //go:embed thresholds.json.tmpl
@@ -28,13 +19,17 @@ var thresholdsTemplate = template.Must(template.New("thresholds").Funcs(template
 type thresholds struct {
 	Schema, Name, Description string
 	Flows                     []thresholdsFlow
-	Failed                    string // SLO of http_req_failed
 }
 
 type thresholdsFlow struct {
 	Name, Script string
 	Stages       []thresholdsStage
-	SLO          []string
+	SLO          []thresholdsSLO
+}
+
+type thresholdsSLO struct {
+	Metric     string
+	Conditions []string
 }
 
 type thresholdsStage struct {
@@ -46,16 +41,18 @@ type thresholdsStage struct {
 // Thresholds is the profile as a file; schema is the path of its schema.
 func Thresholds(d Document, schema string) ([]byte, error) {
 	t := thresholds{Schema: schema, Name: d.Profile, Description: describe(d)}
-	errors := 0.0
 	for _, f := range d.Flows {
-		flow := thresholdsFlow{Name: f.Name, Script: f.Script, SLO: latencySLO(f.Latency)}
+		flow := thresholdsFlow{Name: f.Name, Script: f.Script}
+		for _, metric := range []string{durationMetric, failedMetric} {
+			if of := f.SLO[metric]; len(of) > 0 {
+				flow.SLO = append(flow.SLO, thresholdsSLO{metric, of})
+			}
+		}
 		for i, s := range d.Stages {
-			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, s.Judge})
+			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, f.Judged[i]})
 		}
 		t.Flows = append(t.Flows, flow)
-		errors += f.Errors * f.Share
 	}
-	t.Failed = fmt.Sprintf("rate<%g", max(leastErrors, roundUp(2*errors)))
 	var b bytes.Buffer
 	err := thresholdsTemplate.Execute(&b, t)
 	return b.Bytes(), err
@@ -68,34 +65,6 @@ func inJSON(v any) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return strings.TrimSpace(b.String()), err
-}
-
-// latencySLO is what a flow's transactions are allowed.
-func latencySLO(l *Latency) []string {
-	if l == nil {
-		return []string{fmt.Sprintf("p(95)<%d", defaultP95)}
-	}
-	p95 := roundUp(max(leastLatency, room*l.P95))
-	return []string{fmt.Sprintf("p(95)<%g", p95), fmt.Sprintf("p(99)<%g", max(p95, roundUp(room*l.P99)))}
-}
-
-// roundUp rounds up to the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-func roundUp(v float64) float64 {
-	if v <= 0 {
-		return 0
-	}
-	exponent := math.Floor(math.Log10(v))
-	unit, inverse := math.Pow(10, exponent), math.Pow(10, -exponent)
-	for _, step := range []float64{10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100} {
-		up := step * unit / 10
-		if exponent < 0 { // dividing gives the shortest decimal
-			up = step / (10 * inverse)
-		}
-		if v <= up*(1+1e-9) {
-			return up
-		}
-	}
-	return 10 * unit
 }
 
 // describe says where the profile comes from.
@@ -112,6 +81,9 @@ func describe(d Document) string {
 	}
 	if len(edit) > 0 {
 		text += ". Edit first, as nothing is sent before: " + strings.Join(edit, ", ")
+	}
+	if len(d.MayBeNames) > 0 {
+		text += ". Read before you pass it on: " + mayBeNames(d)
 	}
 	return text + ". One transaction is one request"
 }

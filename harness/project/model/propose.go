@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/keys"
 	"assay/harness/project/model/route"
 	"assay/harness/project/model/traffic"
+	"assay/harness/spec"
 )
 
 // Observed is what was read.
@@ -65,8 +67,17 @@ func Propose(o Observed, opts Options) (Document, error) {
 	d.Window.Seconds = int64(p.covered())
 	d.Requests = int64(sumOf(p.total))
 	d.Rates = p.rates(p.total)
-	d.Flows = p.flows(endpoints)
-	p.stages(&d)
+	if err := p.tooFast(d.Rates.PeakMinute.Rate * p.Scale); err != nil {
+		return d, err
+	}
+	p.propose(&d, endpoints)
+	for _, s := range d.Stages {
+		if err := p.tooFast(s.Rate); err != nil {
+			return d, err
+		}
+	}
+	p.places = o.Tally.Places()
+	d.MayBeNames = append([]string{}, p.places.Left...)
 	d.Notes = p.notes(d)
 	return d, nil
 }
@@ -79,7 +90,22 @@ type proposal struct {
 	total    []uint32 // requests of each second
 	gaps     []span
 	perFlow  [][]uint32
-	top      peak // minute
+	groups   []*group // of the flows
+	top      peak     // minute
+	places   traffic.Places
+	// judgments are those of the flows; moved are the names of those that became a part of what
+	// is left.
+	judgments []judgment
+	moved     []string
+}
+
+// tooFast is an error if a stage's rate is higher than that of any profile.
+func (p *proposal) tooFast(rate float64) error {
+	if rate <= spec.MaxRate {
+		return nil
+	}
+	return hint.With(fmt.Errorf("a scale of %g makes %.3g requests per second at the peak: a profile has at most %d", p.Scale, rate, int(spec.MaxRate)),
+		"choose a smaller scale: 1.5 is one and a half times the log's rates")
 }
 
 // trim cuts the time to that from the first to the last request.
@@ -124,10 +150,38 @@ func (p *proposal) rates(seconds []uint32) Rates {
 	return r
 }
 
-// flows makes the flows, and keeps the requests of each second of each.
-func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
+// propose sets flows and stages. Flows that can decide nothing by themselves become a part of
+// what is left.
+func (p *proposal) propose(d *Document, endpoints []*traffic.Endpoint) {
 	groups, reads, writes := flowGroups(endpoints)
-	flowNames, endpointNames := names{}, names{}
+	for {
+		d.Flows = p.flows(groups, reads, writes)
+		p.stages(d)
+		moved := append(p.small(*d, true), p.small(*d, false)...)
+		if len(moved) == 0 {
+			break
+		}
+		for _, i := range moved {
+			g := p.groups[i]
+			groups = slices.DeleteFunc(groups, func(of *group) bool { return of == g })
+			if g.method.Safe() {
+				reads = reads.with(g)
+			} else {
+				writes = writes.with(g)
+			}
+			p.moved = append(p.moved, d.Flows[i].Name)
+		}
+	}
+	slices.Sort(p.moved)
+	for i := range d.Stages {
+		d.Stages[i].Judge = slices.ContainsFunc(d.Flows, func(f Flow) bool { return f.Judged[i] })
+	}
+}
+
+// flows makes the flows, and keeps the requests of each second of each.
+func (p *proposal) flows(groups []*group, reads, writes *group) (all []Flow) {
+	p.perFlow, p.groups = nil, nil
+	flowNames, endpointNames := names{separator: '-', longest: longestFlowName}, names{separator: '_', longest: longestEndpointName}
 	total := float64(sumOf(p.total))
 	add := func(g *group, f Flow, words ...string) {
 		seconds := make([]uint32, len(p.total))
@@ -137,17 +191,17 @@ func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 			e.AddTo(seconds, p.from)
 			latency.Merge(&e.Latency)
 			errors += e.Errors()
-			f.Endpoints = append(f.Endpoints, endpoint(e, g.requests, endpointNames))
+			f.Endpoints = append(f.Endpoints, endpoint(e, g.requests, &endpointNames))
 		}
 		requests := sumOf(seconds)
 		if requests == 0 {
 			return
 		}
-		f.Name = flowNames.of("-", words...)
+		f.Name = flowNames.of(words...)
 		f.Script = "scenarios/" + f.Name + ".js"
 		f.Requests, f.Share = int64(requests), significant(float64(requests)/total)
 		f.Errors, f.Latency, f.Rates = significant(float64(errors)/float64(g.requests)), latencyOf(&latency), p.rates(seconds)
-		all, p.perFlow = append(all, f), append(p.perFlow, seconds)
+		all, p.perFlow, p.groups = append(all, f), append(p.perFlow, seconds), append(p.groups, g)
 	}
 	for _, g := range groups {
 		words := append([]string{g.method.String()}, g.prefix...)
@@ -165,7 +219,7 @@ func (p *proposal) flows(endpoints []*traffic.Endpoint) (all []Flow) {
 	return all
 }
 
-func endpoint(e *traffic.Endpoint, of uint64, all names) Endpoint {
+func endpoint(e *traffic.Endpoint, of uint64, all *names) Endpoint {
 	words := []string{e.Method.String()}
 	out := Endpoint{
 		Method: e.Method.String(), Template: e.Template(), Requests: int64(e.Requests), Share: significant(float64(e.Requests) / float64(of)),
@@ -182,7 +236,7 @@ func endpoint(e *traffic.Endpoint, of uint64, all names) Endpoint {
 	if len(e.Segments) == 1 && e.Segments[0] == (traffic.Segment{}) {
 		words = append(words, "root")
 	}
-	out.Name = all.of("_", words...)
+	out.Name = all.of(words...)
 	for class, n := range e.Status {
 		if n > 0 {
 			out.Status[statusClass(class)] = int64(n)

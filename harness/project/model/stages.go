@@ -10,8 +10,8 @@ const (
 	// baseline of a load without stages has; where there is no such step, usual.
 	quiet, loaded, usual = 0.6, 0.2, 0.25
 	baselineFor          = 30 // s
-	// A stage is judged if its rate is at least this share of the peak's: others have too few
-	// transactions to decide.
+	// A stage is judged if its rate is at least this share of the peak's: lower ones are no
+	// part of the event's load.
 	judged                = 0.3
 	stageLeast, stageMost = 30, 60  // s
 	peakLeast, peakMost   = 60, 120 // s
@@ -19,8 +19,9 @@ const (
 	firstRamp             = 5       // s, from 0
 )
 
-// stages sets the stages of the document and the rates of its flows in them.
+// stages sets the stages of the document, the rates of its flows in them, and their SLOs.
 func (p *proposal) stages(d *Document) {
+	d.Stages = nil
 	p.top = peakOf(p.total, secondsOfMinute)
 	spans, peakAt := steps(p.total, p.perFlow, p.top)
 	rates := p.stageRates(spans, peakAt)
@@ -56,14 +57,10 @@ func (p *proposal) stages(d *Document) {
 		}
 		d.Stages = append(d.Stages, one)
 		for f := range d.Flows {
-			flow := &d.Flows[f]
-			r := p.scaled(factor * rates[f][i])
-			if one.Judge && r*float64(one.For) < 1 { // a judged stage has a transaction
-				r = math.Ceil(1e4/float64(one.For)) / 1e4
-			}
-			flow.Stages = append(flow.Stages, r)
+			d.Flows[f].Stages = append(d.Flows[f].Stages, p.scaled(factor*rates[f][i]))
 		}
 	}
+	p.judge(d)
 	for i := range d.Stages {
 		sum := 0.0
 		for _, f := range d.Flows {

@@ -3,8 +3,16 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/project/model/accesslog"
+	"assay/harness/project/model/route"
+	"assay/harness/project/model/traffic"
 )
 
 // staged makes the stages of flows.
@@ -43,7 +51,8 @@ func TestOwnPeak(t *testing.T) {
 }
 
 // Without a quiet time before the peak, the profile has a baseline that the log has not; what
-// comes after the event is left out; every judged stage has a transaction of each flow.
+// comes after the event is left out; a flow that can decide nothing is judged where it has the
+// most transactions, and has one there.
 func TestStages(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	d := staged(
@@ -56,9 +65,83 @@ func TestStages(t *testing.T) {
 	if s := d.Stages; !near(s[0].Rate, s[1].Rate/4, 0.001) || !near(s[1].Rate, 600, 0.03) || !near(s[2].Rate, 400, 0.02) || s[1].For != peakMost || s[2].For != stageMost {
 		t.Errorf("%+v", d.Stages)
 	}
-	for i, s := range d.Stages[1:] {
-		if rate := d.Flows[1].Stages[i+1]; rate*float64(s.For) < 1 {
-			t.Errorf("stage %d has %g/s of a flow", i+1, rate)
+	if diff := cmp.Diff([]bool{false, true, true}, d.Flows[0].Judged); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]bool{false, true, false}, d.Flows[1].Judged); diff != "" || d.Flows[1].Stages[1]*peakMost < 1 || d.Flows[1].Stages[2] != 0 {
+		t.Errorf("%v: %s", d.Flows[1].Stages, diff)
+	}
+}
+
+// A flow has the conditions that its largest judged stage decides, and is judged where all of
+// them are decided.
+func TestJudge(t *testing.T) {
+	stages := []Stage{{For: 30}, {For: 100, Judge: true, Peak: true}, {For: 50, Judge: true}}
+	const p95, p99, failed = "transaction_duration p(95)<50", "transaction_duration p(99)<80", "http_req_failed rate<0.01"
+	for name, c := range map[string]struct {
+		rates  []float64
+		slo    []string
+		judged []bool
+		most   int64
+	}{
+		"all":                        {[]float64{9, 5, 10}, []string{p95, p99, failed}, []bool{false, true, true}, 500},
+		"a small stage":              {[]float64{90, 5, 9.9}, []string{p95, p99, failed}, []bool{false, true, false}, 500},
+		"only a low percentile":      {[]float64{90, 4.99, 2}, []string{p95}, []bool{false, true, true}, 499},
+		"and in one stage":           {[]float64{90, 1, 1.9}, []string{p95}, []bool{false, true, false}, 100},
+		"a peak of its own":          {[]float64{0, 0, 10}, []string{p95, p99, failed}, []bool{false, false, true}, 500},
+		"nothing":                    {[]float64{90, 0.2, 1.9}, []string{p95}, []bool{false, false, true}, 95},
+		"nothing, and no whole one":  {[]float64{0, 0.001, 0}, []string{p95}, []bool{false, true, false}, 0},
+		"a number of tenths":         {[]float64{0, 1, 2.3}, []string{p95}, []bool{false, true, true}, 115},
+		"as many, but for a decimal": {[]float64{0, 4.35, 10.0}, []string{p95, p99, failed}, []bool{false, false, true}, 500},
+	} {
+		d := Document{Stages: stages, Flows: []Flow{{Stages: c.rates, Share: 1, Latency: &Latency{P95: 20, P99: 50}}}}
+		p := proposal{}
+		p.judge(&d)
+		var slo []string
+		for _, metric := range []string{durationMetric, failedMetric} {
+			for _, of := range d.Flows[0].SLO[metric] {
+				slo = append(slo, metric+" "+of)
+			}
+		}
+		if !slices.Equal(slo, c.slo) || !slices.Equal(d.Flows[0].Judged, c.judged) || p.judgments[0].most != c.most || p.judgments[0].undecided != (c.most < 100) {
+			t.Errorf("%s: %s judged in %v, %+v", name, slo, d.Flows[0].Judged, p.judgments[0])
+		}
+	}
+}
+
+// Flows that can decide nothing by themselves are a part of what is left if they can together.
+func TestSmallFlows(t *testing.T) {
+	tally := traffic.New(traffic.Options{})
+	add := func(method accesslog.Method, path string, every, from, to int) {
+		for at := from; at < to; at++ {
+			for i := 0; i < 1 || i < -every; i++ {
+				if every > 0 && at%every != 0 {
+					continue
+				}
+				tally.Add(&traffic.Request{At: (1_716_041_520 + int64(at)) * 1e6, Latency: accesslog.NoLatency, Status: 200, Shape: route.AppendShape(nil, byte(method), []byte(path))})
+			}
+		}
+	}
+	add(accesslog.GET, "/a", -10, 0, 1200)
+	add(accesslog.GET, "/b", 2, 0, 1200) // 60 in two minutes
+	add(accesslog.GET, "/c", 2, 0, 1200)
+	add(accesslog.POST, "/d", 4, 0, 1200)
+	add(accesslog.PUT, "/e", 4, 0, 1200)
+	d, err := Propose(Observed{Tally: tally, From: 1_716_041_520, To: 1_716_042_720}, Options{Profile: "match-day", Scale: 1, Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range d.Flows {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{"get-a", "post-d", "put-e", "rest"}, names); diff != "" {
+		t.Error(diff)
+	}
+	notes := strings.Join(d.Notes, "\n")
+	for _, want := range []string{"get-b, get-c: too few transactions", "post-d has 30 transactions in its largest judged stage, and an SLO needs 100", "put-e has 30"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("note %q in:\n%s", want, notes)
 		}
 	}
 }

@@ -30,12 +30,7 @@ func WindowOf(minutes []traffic.Minute) (from, to int64, outside uint64) {
 	if len(kept) == 0 {
 		return 0, 0, 0
 	}
-	busiest := kept[0]
-	for _, m := range kept {
-		if m.Requests > busiest.Requests {
-			busiest = m
-		}
-	}
+	busiest := Busiest(kept)
 	from, to = kept[0].Start, kept[len(kept)-1].Start+secondsOfMinute
 	if day := int64(longestWindow / time.Second); to-from > day {
 		from, to = max(from, busiest.Start-day/2), min(to, busiest.Start+day/2)
@@ -47,6 +42,18 @@ func WindowOf(minutes []traffic.Minute) (from, to int64, outside uint64) {
 		}
 	}
 	return from, to, outside
+}
+
+// Busiest is the minute with the most requests, the first of several; there is at least one
+// minute.
+func Busiest(minutes []traffic.Minute) traffic.Minute {
+	busiest := minutes[0]
+	for _, m := range minutes {
+		if m.Requests > busiest.Requests {
+			busiest = m
+		}
+	}
+	return busiest
 }
 
 // withoutStrays leaves out the minutes at both ends that have wrong times.

@@ -193,25 +193,33 @@ func (p *jsonLines) unitOf(rank int) Unit {
 	return cmp.Or(p.unit, p.fields[rank].unit, p.auto)
 }
 
-// settle tells the unit of durations from a sample of them: whole numbers are ms, as
-// Envoy's; numbers with fractions are s, as Caddy's, unless their median would be 10 s or
-// more.
+// The medians of a sample from which on a unit is not plausible, in that unit: a service that
+// takes as long for every second request is not looked at under load.
+const (
+	leastNotSeconds = 10        // s
+	leastNotMillis  = 10_000    // ms: 10 s
+	leastNotMicros  = 1_000_000 // µs: 1 s; in ns, it is 1 ms
+)
+
+// settle tells the unit of durations from a sample of them. Whole numbers are ms, as
+// Envoy's, and numbers with fractions are s, as Caddy's, but of a median that would be too
+// long the next smaller unit is tried: Go's slog writes ns.
 func settle(all []sampled) Unit {
-	if !slices.ContainsFunc(all, func(s sampled) bool { return s.fractional }) {
-		return Unit(time.Millisecond)
+	median := 0.0
+	if len(all) > 0 {
+		slices.SortFunc(all, func(a, b sampled) int { return cmp.Compare(a.value, b.value) })
+		median = all[len(all)/2].value
 	}
-	slices.SortFunc(all, func(a, b sampled) int {
-		if a.value < b.value {
-			return -1
-		} else if a.value > b.value {
-			return 1
-		}
-		return 0
-	})
-	if all[len(all)/2].value >= 10 {
+	fractional := slices.ContainsFunc(all, func(s sampled) bool { return s.fractional })
+	switch {
+	case fractional && median < leastNotSeconds:
+		return Unit(time.Second)
+	case median < leastNotMillis:
 		return Unit(time.Millisecond)
+	case median < leastNotMicros:
+		return Unit(time.Microsecond)
 	}
-	return Unit(time.Second)
+	return Unit(time.Nanosecond)
 }
 
 // durations says where the requests' times come from.

@@ -1,6 +1,9 @@
 package accesslog
 
 import (
+	"bytes"
+	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +146,10 @@ func TestSample(t *testing.T) {
 		{"whole numbers are ms", took("3") + "\n" + took("40"), JSON, "field latency, in ms unless a value has its unit", 40_000},
 		{"fractions are s", took("3") + "\n" + took("0.25"), JSON, "field latency, in s unless a value has its unit", 250_000},
 		{"but not if they would be long", took("12.5") + "\n" + took("0.1") + "\n" + took("25.0"), JSON, "field latency, in ms unless a value has its unit", 25_000},
+		{"ms of a slow service", took("9000") + "\n" + took("9500"), JSON, "field latency, in ms unless a value has its unit", 9_500_000},
+		{"µs if ms would be long", took("250") + "\n" + took("12000") + "\n" + took("40000"), JSON, "field latency, in µs unless a value has its unit", 40_000},
+		{"ns if µs would be long", took("900000") + "\n" + took("12000000") + "\n" + took("25000000"), JSON, "field latency, in ns unless a value has its unit", 25_000},
+		{"fractions of µs", took("12000.5") + "\n" + took("40000.0"), JSON, "field latency, in µs unless a value has its unit", 40_000},
 		{"with a unit each", took(`"25ms"`), JSON, "field latency, in ms unless a value has its unit", 25_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,6 +168,31 @@ func TestSample(t *testing.T) {
 				t.Errorf("latency %d, want %d", e.Latency, c.latency)
 			}
 		})
+	}
+}
+
+// Durations as Go's slog writes them are ns, so that requests arrived when they did.
+func TestDurationsOfSlog(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	random := rand.New(rand.NewPCG(1, 1))
+	var want []time.Duration
+	for range 500 {
+		took := time.Duration(random.ExpFloat64() * float64(12*time.Millisecond))
+		want = append(want, took)
+		logger.Info("request", "method", "GET", "path", "/", "status", 200, "duration", took)
+	}
+	lines := bytes.Split(bytes.TrimSpace(log.Bytes()), []byte("\n"))
+	s := Sample(lines, Formats, Options{})
+	p := New(s.Format, s.Options)
+	for i, line := range lines {
+		var e Entry
+		if problem := p.Parse(line, &e); problem != None {
+			t.Fatalf("%s: %v", line, problem)
+		}
+		if got := time.Duration(e.Latency) * time.Microsecond; (got - want[i]).Abs() > time.Microsecond {
+			t.Fatalf("%s took %v, want %v", line, got, want[i])
+		}
 	}
 }
 

@@ -59,6 +59,12 @@ func (t Truth) Requests(flow, from, to int) (n int) {
 // Personal is what lines hold of people, and no result may.
 var Personal = []string{"198.51.100.", "wilma.flintstone", "Bedrock/7", "referrer.example", "sekrit"}
 
+// People are plain names, which no text of a result has by chance.
+var People = []string{
+	"agatha", "bertram", "cosima", "dagobert", "edwina", "fergus", "gudrun", "hedwig", "ignatius", "jocasta",
+	"kunibert", "leopold", "mathilde", "norbert", "ottilie", "philomena", "quirin", "roswitha", "sieglinde", "thaddeus",
+}
+
 // Write writes the log. Requests arrive at random: Poisson, given the number in a stage.
 func (l Log) Write(to io.Writer, format accesslog.Format) (Truth, error) {
 	random := rand.New(rand.NewPCG(l.Seed, 1))

@@ -107,8 +107,10 @@ func stages(d model.Document) page.Block {
 
 func note(s model.Stage) string {
 	switch {
-	case s.Peak:
+	case s.Peak && s.Judge:
 		return "peak, judged"
+	case s.Peak:
+		return "peak, not judged"
 	case s.Judge:
 		return "judged"
 	}

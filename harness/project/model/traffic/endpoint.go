@@ -68,7 +68,7 @@ func (e *Endpoint) Errors() (n uint64) {
 }
 
 // add counts a request.
-func (e *Endpoint) add(r *Request, budget *int) (inPages bool) {
+func (e *Endpoint) add(r *Request, left *room) (inPages bool) {
 	e.Requests++
 	e.Status[r.Status/100%Classes]++
 	if r.Latency >= 0 && r.Status > 0 && r.Status < 400 {
@@ -79,12 +79,12 @@ func (e *Endpoint) add(r *Request, budget *int) (inPages bool) {
 		key = r.PathKey
 	}
 	e.Keys.Add(key, 1)
-	return e.seconds.add(r.At, budget)
+	return e.seconds.add(r.At, left)
 }
 
-// merge adds another endpoint, which from now on stands for this one, and returns how many
-// pages that frees.
-func (e *Endpoint) merge(from *Endpoint) (freed int) {
+// merge adds another endpoint, which from now on stands for this one, and returns the
+// room that this frees.
+func (e *Endpoint) merge(from *Endpoint) (freed room) {
 	e.Requests += from.Requests
 	for class, n := range from.Status {
 		e.Status[class] += n

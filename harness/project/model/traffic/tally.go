@@ -10,8 +10,11 @@ import (
 // Limits of a tally.
 const (
 	maxMinutes = 200_000 // with requests: 139 days
-	maxPages   = 300_000 // of all endpoints
-	maxShapes  = 50_000  // that are found without a walk through the tree
+	// Pages of all endpoints: as many as all of them have in a day, of which few have more
+	// than 255 requests in a second.
+	maxPages, maxHighs = maxEndpoints * 24 * 60, 50_000
+
+	maxShapes = 50_000 // that are found without a walk through the tree
 	// disorder is how much older than the latest request one must be to count as out of
 	// order, in µs: servers log requests when they end.
 	disorder = minute
@@ -28,9 +31,12 @@ type Request struct {
 
 // Options are what is counted.
 type Options struct {
-	From, To int64    // µs since 1970, [From, To); both 0: all times
-	Routes   []string // templates that the user knows: in /users/{name}, all users are one endpoint
+	Window *Window  // requests of other times are not counted; nil: those of all times are
+	Routes []string // templates that the user knows: in /users/{name}, all users are one endpoint
 }
+
+// Window is a time, µs since 1970, [From, To).
+type Window struct{ From, To int64 }
 
 // Tally counts requests.
 type Tally struct {
@@ -38,8 +44,8 @@ type Tally struct {
 	tree    tree
 	shapes  map[string]*shape
 	all     series
-	minutes int // that may still be used
-	pages   int
+	minutes room // of all, that is left
+	pages   room // of endpoints
 	latest  int64
 
 	Requests uint64 // counted, in endpoints or not
@@ -62,7 +68,7 @@ type shape struct {
 
 // New returns an empty tally.
 func New(o Options) *Tally {
-	t := &Tally{options: o, shapes: map[string]*shape{}, minutes: maxMinutes, pages: maxPages}
+	t := &Tally{options: o, shapes: map[string]*shape{}, minutes: room{maxMinutes, maxMinutes}, pages: room{maxPages, maxHighs}}
 	for _, r := range o.Routes {
 		t.tree.pin(r)
 	}
@@ -71,7 +77,7 @@ func New(o Options) *Tally {
 
 // Add counts a request.
 func (t *Tally) Add(r *Request) {
-	if o := t.options; o.To > 0 && (r.At < o.From || r.At >= o.To) {
+	if w := t.options.Window; w != nil && (r.At < w.From || r.At >= w.To) {
 		t.Outside++
 		return
 	}
@@ -88,8 +94,9 @@ func (t *Tally) Add(r *Request) {
 	if s == nil {
 		method, segments := parts(r.Shape)
 		e, full := t.tree.find(method, segments, tells(r.Status))
-		t.pages += t.tree.freed
-		t.tree.freed = 0
+		t.pages.pages += t.tree.freed.pages
+		t.pages.highs += t.tree.freed.highs
+		t.tree.freed = room{}
 		switch {
 		case full:
 			e = &t.Others

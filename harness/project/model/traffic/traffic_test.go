@@ -37,9 +37,7 @@ func templates(t *Tally) (all []string) {
 
 func TestTemplates(t *testing.T) {
 	// many repeats paths with a number in each; %d in a name hides it from the shape.
-	word := func(i int) string {
-		return fmt.Sprintf("%c%c%c-name", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26)
-	}
+	word := func(i int) string { return fmt.Sprintf("%c%c%c-name", 'a'+i/676%26, 'a'+i/26%26, 'a'+i%26) }
 	for _, c := range []struct {
 		name   string
 		routes []string
@@ -100,6 +98,50 @@ func TestTemplates(t *testing.T) {
 			}
 			add("/users/me", 200, 5)
 		}, []string{"2000 GET /users/{id}", "2000 GET /{id}", "5 GET /users/me", "4 GET /users/{id}/orders"}},
+		{"names that are requested alike", nil, func(add func(string, int, int)) {
+			for i := range 20 {
+				add("/users/"+word(i), 200, 120-i)
+				add("/v1/members/"+word(i)+"/orders", 200, 20+i)
+			}
+			add("/v1/members/search", 200, 5000)
+		}, []string{"5000 GET /v1/members/{id}", "2210 GET /users/{id}", "590 GET /v1/members/{id}/orders"}},
+		{"functions, which are requested unequally or have different ones below them", nil, func(add func(string, int, int)) {
+			for i := range 13 {
+				add("/api/"+word(i), 200, 3<<i)
+				add("/v1/"+word(i)+"/"+word(100+i), 200, 10)
+			}
+			for i := range 12 {
+				add("/v2/"+word(i), 200, 10)
+			}
+			for i := range 20 {
+				add("/"+word(i), 200, 10)
+				add("/static/"+word(i)+".js", 200, 10)
+			}
+		}, func() (all []string) {
+			for i := range 13 {
+				all = append(all, fmt.Sprintf("%d GET /api/%s", 3<<(12-i), word(12-i)))
+			}
+			last := all[11:] // with less than 10 requests
+			all = append([]string{}, all[:11]...)
+			var tens []string
+			for i := range 20 {
+				tens = append(tens, "10 GET /"+word(i), "10 GET /static/"+word(i)+".js")
+			}
+			for i := range 13 {
+				tens = append(tens, "10 GET /v1/"+word(i)+"/"+word(100+i))
+			}
+			for i := range 12 {
+				tens = append(tens, "10 GET /v2/"+word(i))
+			}
+			slices.Sort(tens)
+			return append(append(all, tens...), last...)
+		}()},
+		{"a route that others begin with", []string{"/users/{name}", "/users/me"}, func(add func(string, int, int)) {
+			add("/users/joe/orders", 200, 4)
+			add("/users/jane/orders/last", 200, 3)
+			add("/users/me", 200, 2)
+			add("/users/me/orders", 200, 1)
+		}, []string{"4 GET /users/{id}/orders", "3 GET /users/{id}/orders/last", "2 GET /users/me", "1 GET /users/me/orders"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tally := New(Options{Routes: c.routes})
@@ -115,8 +157,37 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// Places at which names may be left are said, without a name; so are those where they were
+// replaced.
+func TestPlaces(t *testing.T) {
+	tally := New(Options{Routes: []string{"/api/one", "/api/two", "/api/three"}})
+	for _, name := range []string{"wilma", "fred", "betty", "barney", "pebbles"} {
+		for _, below := range []string{"", "/orders", "/cart", "/likes", "/votes", "/seats"} {
+			for range 10 {
+				tally.Add(request(accesslog.GET, "/users/"+name+below, 200, 0))
+			}
+		}
+	}
+	for i := range 13 {
+		for range 10 {
+			tally.Add(request(accesslog.GET, fmt.Sprintf("/teams/%c%c/score", 'a'+i, 'x'), 200, 0))
+		}
+	}
+	for _, path := range []string{
+		"/api/one", "/api/two", "/api/three", "/api/four", "/api/five", "/api/six", "/api/seven",
+		"/owners/wilma.flintstone/pets", "/owners/7", "/img/a.png", "/img/b.min.js", "/v/v2.10", "/a", "/b", "/c", "/d",
+	} {
+		for range 10 {
+			tally.Add(request(accesslog.GET, path, 200, 0))
+		}
+	}
+	if diff := cmp.Diff(Places{Replaced: []string{"/teams"}, Left: []string{"/owners", "/users", "/users/{name}"}}, tally.Places()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestEndpoint(t *testing.T) {
-	tally := New(Options{From: start * second, To: (start + 100) * second})
+	tally := New(Options{Window: &Window{start * second, (start + 100) * second}})
 	for i, r := range []*Request{
 		request(accesslog.POST, "/orders?by=web", 201, 99),
 		request(accesslog.POST, "/orders?by=web&x=1", 503, 5),
@@ -226,15 +297,89 @@ func TestBounds(t *testing.T) {
 		}
 		tally.Add(request(accesslog.Method(random.IntN(accesslog.Methods)), target+"?"+word()+"&"+word(), 200, random.Int64N(1e9)))
 	}
-	pages := 0
-	for _, e := range tally.Endpoints() {
-		pages += len(e.seconds.pages)
+	var used room
+	for _, e := range append(tally.Endpoints(), &tally.Others, &tally.Unknown) {
+		used.pages += e.seconds.used().pages
+		used.highs += e.seconds.used().highs
 	}
-	pages += len(tally.Others.seconds.pages) + len(tally.Unknown.seconds.pages)
-	if len(tally.shapes) > maxShapes || tally.tree.nodes > maxNodes || tally.tree.endpoints > maxEndpoints || len(tally.all.pages) > maxMinutes || pages > maxPages {
-		t.Errorf("%d shapes, %d nodes, %d endpoints, %d minutes, %d pages", len(tally.shapes), tally.tree.nodes, tally.tree.endpoints, len(tally.all.pages), pages)
+	if len(tally.shapes) > maxShapes || tally.tree.nodes > maxNodes || tally.tree.endpoints > maxEndpoints || tally.all.used().pages > maxMinutes || used.pages > maxPages || used.highs > maxHighs {
+		t.Errorf("%d shapes, %d nodes, %d endpoints, %d minutes, %+v", len(tally.shapes), tally.tree.nodes, tally.tree.endpoints, tally.all.used().pages, used)
 	}
 	if tally.Apart == 0 || tally.Requests+tally.Apart != n {
 		t.Errorf("%d requests and %d apart, want %d", tally.Requests, tally.Apart, n)
+	}
+}
+
+// A series counts as many requests in a second as there are, also where it is merged with
+// another one, and says how much room it takes.
+func TestSeries(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		left := room{1000, 1000}
+		want := make([]uint32, 180)
+		one := rapid.Custom(func(t *rapid.T) *series {
+			s := &series{}
+			for _, at := range rapid.SliceOfN(rapid.Int64Range(0, 179), 1, 10).Draw(t, "seconds") {
+				for range rapid.SampledFrom([]int{1, 2, 254, 255, 256, 257, 700}).Draw(t, "requests") {
+					if !s.add((start+at)*second, &left) {
+						t.Fatal("no room")
+					}
+					want[at]++
+				}
+			}
+			return s
+		})
+		all := &series{}
+		for _, s := range rapid.SliceOfN(one, 1, 4).Draw(rt, "series") {
+			freed := all.merge(s)
+			left.pages += freed.pages
+			left.highs += freed.highs
+		}
+		got := make([]uint32, 180)
+		all.addTo(got, start)
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("-want +got:\n%s", diff)
+		}
+		if used := all.used(); left.pages+used.pages != 1000 || left.highs+used.highs != 1000 {
+			rt.Fatalf("%+v left of 1000, %+v used", left, used)
+		}
+		minutes := map[int64]uint64{}
+		for at, n := range want {
+			if n > 0 {
+				minutes[start+int64(at)/60*60] += uint64(n)
+			}
+		}
+		for _, m := range all.minutes() {
+			if minutes[m.Start] != m.Requests {
+				rt.Fatalf("%+v, want %v", m, minutes)
+			}
+		}
+	})
+	full := &series{}
+	if left := (room{1, 0}); !full.add(0, &left) || full.add(minute, &left) {
+		t.Error("two pages in the room of one")
+	}
+	for range carry - 2 {
+		full.add(0, &room{})
+	}
+	if full.add(0, &room{}) || full.at(0, 0) != carry-1 {
+		t.Errorf("%d requests without room for a high page", full.at(0, 0))
+	}
+}
+
+// There is room for every second of a day of as many endpoints as are counted.
+func TestDay(t *testing.T) {
+	tally := New(Options{})
+	requests := make([]*Request, maxEndpoints)
+	for i := range requests {
+		requests[i] = request(accesslog.Method(i%2), fmt.Sprintf("/%c%c/%c%c", 'a'+i/2%5, 'a'+i/10%10, 'a'+i/100%5, 'a'+i/500), 200, 0)
+	}
+	for m := range int64(24 * 60) {
+		for _, r := range requests {
+			r.At = (start + 60*m) * second
+			tally.Add(r)
+		}
+	}
+	if n := len(tally.Endpoints()); n != maxEndpoints || tally.Coarse != 0 || tally.Others.Requests != 0 {
+		t.Errorf("%d endpoints, %d requests without seconds, %d without an endpoint", n, tally.Coarse, tally.Others.Requests)
 	}
 }

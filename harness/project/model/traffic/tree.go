@@ -32,9 +32,11 @@ type node struct {
 	literals int              // children that may become a placeholder
 	merged   bool             // they have: new ones do too
 	pinned   bool             // the user has named this literal
-	kind     route.Kind       // of a placeholder: of the first value, Text if others differ
-	variable bool             // this or a segment before it is a placeholder
-	ends     [accesslog.Methods]*Endpoint
+	// alikeReplaced: its literals became placeholders because they were requested alike.
+	alikeReplaced bool
+	kind          route.Kind // of a placeholder: of the first value, Text if others differ
+	variable      bool       // this or a segment before it is a placeholder
+	ends          [accesslog.Methods]*Endpoint
 }
 
 // tree finds the endpoint of a shape.
@@ -43,8 +45,8 @@ type tree struct {
 	patterns  [][]string // of the user's routes: segments, in which {...} is a placeholder
 	nodes     int
 	endpoints int
-	replaced  int // literals that became placeholders
-	freed     int // pages of time that merging has freed
+	replaced  int  // literals that became placeholders
+	freed     room // that merging has freed
 }
 
 // isPlaceholder reports whether a child's name is one.
@@ -75,10 +77,11 @@ func (t *tree) find(method accesslog.Method, segments [][]byte, known bool) (e *
 			kind = route.Kind(name[1])
 			name = name[:1] + name[2:]
 		}
-		if pattern != nil && isPattern(pattern[depth]) && kind == route.Literal {
-			name, kind = anyPlaceholder, route.Text
-		}
 		next := at.children[name]
+		if depth < len(pattern) && isPattern(pattern[depth]) && kind == route.Literal && (next == nil || !next.pinned) {
+			name, kind = anyPlaceholder, route.Text
+			next = at.children[name]
+		}
 		if next == nil && kind == route.Literal && at.merged && name != "" {
 			name, kind = placeholderFor(name), route.Text
 			next = at.children[name]
@@ -122,16 +125,22 @@ func mostOf(depth int) int {
 	return mostLiterals
 }
 
-// match returns the user's pattern that a path has, or nil.
-func (t *tree) match(segments [][]byte) []string {
+// match returns the user's pattern that a path has; else the longest with which the path
+// begins, of those that end in a placeholder below the first level; else nil.
+func (t *tree) match(segments [][]byte) (longest []string) {
 	for _, p := range t.patterns {
-		if len(p) == len(segments) && matches(p, segments) {
+		switch {
+		case len(p) > len(segments) || !matches(p, segments):
+		case len(p) == len(segments):
 			return p
+		case len(p) > len(longest) && !isPattern(p[0]) && isPattern(p[len(p)-1]):
+			longest = p
 		}
 	}
-	return nil
+	return longest
 }
 
+// matches reports whether segments begin as a pattern.
 func matches(pattern []string, segments [][]byte) bool {
 	for i, want := range pattern {
 		if !isPattern(want) && want != string(segments[i]) {
@@ -213,7 +222,9 @@ func (t *tree) merge(into, from *node) {
 			e.variable = into.variable
 			into.ends[m] = e
 		default:
-			t.freed += into.ends[m].merge(e)
+			freed := into.ends[m].merge(e)
+			t.freed.pages += freed.pages
+			t.freed.highs += freed.highs
 			t.endpoints--
 		}
 	}
@@ -237,6 +248,7 @@ func (t *tree) merge(into, from *node) {
 			into.literals++
 		}
 	}
+	into.alikeReplaced = into.alikeReplaced || from.alikeReplaced
 	if into.merged = into.merged || from.merged; into.merged || into.literals > mostLiterals {
 		t.mergeLiterals(into)
 	}
@@ -246,16 +258,17 @@ func (t *tree) merge(into, from *node) {
 func (t *tree) settle() {
 	for before := -1; before != t.replaced; {
 		before = t.replaced
-		t.replaceRare(&t.root)
+		t.replaceRare(&t.root, 0)
 	}
 }
 
-// replaceRare does so once, and returns the requests below a node.
-func (t *tree) replaceRare(n *node) (requests uint64) {
+// replaceRare does so once, and for literals that are requested alike, below a node that is
+// depth segments deep. It returns the requests below it.
+func (t *tree) replaceRare(n *node, depth int) (requests uint64) {
 	of, rare := map[string]uint64{}, 0
 	for _, name := range slices.Sorted(maps.Keys(n.children)) {
 		child := n.children[name]
-		all := t.replaceRare(child)
+		all := t.replaceRare(child, depth+1)
 		requests += all
 		if canMerge(name, child) {
 			of[name] = all
@@ -276,7 +289,15 @@ func (t *tree) replaceRare(n *node) (requests uint64) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		if own := of[name]; own <= rarely && requests >= many || float64(own) < leastShare*float64(requests) {
 			t.replace(n, name)
+			delete(of, name)
 		}
+	}
+	if depth == 0 {
+		return requests
+	}
+	for _, name := range n.alike(of) {
+		t.replace(n, name)
+		n.alikeReplaced = true
 	}
 	return requests
 }
