@@ -153,3 +153,41 @@ func TestOverloadWithoutTheGenerator(t *testing.T) {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
 	}
 }
+
+// An overload that the generator did not deliver shows nothing of the system: what it does
+// with the rest of the load is no goodput in an overload, and it has nothing to settle from.
+func TestOverloadNotDelivered(t *testing.T) {
+	in := func(n int64) bool { return second(n) >= overloadStart && second(n) < overloadEnd }
+	healthy := overloaded(0, 0, 1000)
+	dropped := synthetic.New(overloadProfile(20*time.Second, 20*time.Second, "0.9"), 1, func(n int64) (float64, string) {
+		if in(n) && n%3 == 0 { // 20/s of the 30/s remain: as many as the target
+			return 0, metric.Dropped
+		}
+		return healthy(n)
+	})
+	for i, f := range dropped.Frames {
+		if at := f.Second - synthetic.T0.Unix(); f.Source == metric.WorkerSource(0) && !f.Closing && at >= overloadStart && at < overloadEnd {
+			dropped.Frames[i].Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorDropped), 10))
+		}
+	}
+	late := synthetic.NewWith(overloadProfile(20*time.Second, 20*time.Second, "0.9"), 1, healthy, func(n int64) (lagMs, stalledMs float64) {
+		if in(n) && n%3 == 0 {
+			return 150, 0
+		}
+		return 0, 0
+	})
+	for text, c := range map[string]*synthetic.Case{
+		"holds, but of the overload the generator lost 200 of 600 arrivals":                                    dropped,
+		"holds, but of the overload the generator itself started 200 of 600 transactions more than 100ms late": late,
+	} {
+		v := Judge(c.Record())
+		for _, name := range []string{metric.Goodput, metric.SettleTime} {
+			if s := findSLO(t, v, name); s.Outcome != Inconclusive || !s.HiddenByGenerator || s.Name()+" "+s.undecidedReason() != s.Name()+" "+text {
+				t.Errorf("%s is %s: %+v", name, s.Outcome, s)
+			}
+		}
+		if v.Outcome != Invalid || !strings.Contains(v.Claim, text) {
+			t.Errorf("%s: %s", v.Outcome, v.Claim)
+		}
+	}
+}
