@@ -215,8 +215,8 @@ func (s SLO) undecidedReason() string {
 	if s.Samples == nil {
 		return "has no data"
 	}
-	if s.Undelivered != "" {
-		return "holds, but of the overload " + s.Undelivered
+	if s.Doubt != "" {
+		return "holds, but " + s.Doubt
 	}
 	if s.Effective != nil {
 		if share, text := s.enough(); share < 1 {

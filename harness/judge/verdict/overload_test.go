@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -189,5 +190,66 @@ func TestOverloadNotDelivered(t *testing.T) {
 		if v.Outcome != Invalid || !strings.Contains(v.Claim, text) {
 			t.Errorf("%s: %s", v.Outcome, v.Claim)
 		}
+	}
+}
+
+// endsOver is overloadProfile without the window after its overload: nothing is judged there
+// but how the system settles.
+func endsOver(goodput string, further ...spec.Stage) spec.Profile {
+	p := overloadProfile(20*time.Second, 20*time.Second, goodput)
+	p.Load.Stages = append(p.Load.Stages[:3:3], further...)
+	return p
+}
+
+// What goodput, settle_time and time_to_scale judge is a part of what is judged: a run that
+// ends before it does not pass, whatever its windows show.
+func TestStoppedBeforeTheEndOfOverload(t *testing.T) {
+	after := spec.Stage{Rate: targetRate, For: 40 * time.Second}
+	scaling := overloadProfile(20*time.Second, 20*time.Second, "0.9")
+	scaling.Load.Stages = []spec.Stage{{Rate: baselineRate, For: stepStart * time.Second}, {Rate: targetRate, For: 15 * time.Second, Judge: true}, {Rate: targetRate, For: 20 * time.Second}}
+	scaling.SLOs = []spec.SLO{scaling.SLOs[0], scaling.SLOs[2]}
+	twice := endsOver("0.9", after, spec.Stage{Rate: overloadRate, For: 20 * time.Second, Overload: true}, after)
+	for name, tt := range map[string]struct {
+		profile spec.Profile
+		second  int64
+		text    string
+		goodput Outcome // if not aborted; 0: it has none
+	}{
+		"in the overload":            {endsOver("0.9", after), 50, "after its judged windows but before the end of what is judged by settle_time, time_to_scale and goodput", Inconclusive},
+		"before the overload":        {endsOver("0.9", after), 40, "after its judged windows but before the end of what is judged by", Invalid},
+		"while the system settles":   {endsOver("0.9", after), 85, "after its judged windows but before the end of what is judged by", Pass},
+		"before the second overload": {twice, 95, "after its judged windows but before the end of what is judged by", Inconclusive},
+		"while it scales":            {scaling, 35, "after its judged windows but before the end of what is judged by time_to_scale", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := synthetic.New(tt.profile, 1, overloaded(0, 0, 1000))
+			stopAt(c, tt.second, "interrupted")
+			v := Judge(c.Record())
+			if v.Outcome != Invalid || !strings.Contains(v.Claim, "the run ended") || !strings.Contains(v.Claim, tt.text) {
+				t.Errorf("interrupted: %s: %s", v.Outcome, v.Claim)
+			}
+			if tt.goodput != 0 {
+				if s := findSLO(t, v, metric.Goodput); s.Outcome != tt.goodput {
+					t.Errorf("interrupted: goodput is %s", s.Outcome)
+				}
+			}
+			c = synthetic.New(tt.profile, 1, overloaded(0, 0, 1000))
+			guarded(c, tt.second, record.Abort{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, Protects: "the neighbour orders"})
+			v = Judge(c.Record())
+			if v.Outcome != Fail || !v.Aborted.Truncated || !strings.Contains(v.Claim, "aborted") || !strings.Contains(v.Claim, tt.text) {
+				t.Errorf("aborted: %s: %s", v.Outcome, v.Claim)
+			}
+			for _, s := range v.SLOs {
+				if s.Outcome == Pass {
+					t.Errorf("aborted: %s is PASS", s.Name())
+				}
+			}
+		})
+	}
+	// The end of the last recovery is the end of what is judged.
+	c := synthetic.New(endsOver("0.9", after), 1, overloaded(0, 0, 1000))
+	stopAt(c, 92, "interrupted")
+	if v := Judge(c.Record()); v.Outcome != Pass {
+		t.Errorf("%s: %s", v.Outcome, v.Claim)
 	}
 }

@@ -110,22 +110,34 @@ func (e *evidence) disturbances() (all []disturbance) {
 	return all
 }
 
-// loadChanges are the ends of overloads and the steps up in load that an SLO judges. A step
-// is a judged window that follows a lower rate; a ramp to it ends where the window starts.
+// loadChanges are the ends of overloads and the steps up in load that an SLO judges.
 func (e *evidence) loadChanges() (all []disturbance) {
-	_, settles := e.Plan.Profile.Limit(metric.SettleTime)
-	_, scales := e.Plan.Profile.Limit(metric.TimeToScale)
+	for _, c := range changesIn(e.plan, e.Plan.Profile) {
+		r := Recovery{Metric: c.metric, Number: c.stage + 1, End: c.metric == metric.SettleTime, Rate: e.plan.Stages[c.stage].To, At: e.Facts.T0.Add(c.at)}
+		all = append(all, disturbance{Recovery: r, held: heldSeconds})
+	}
+	return all
+}
+
+// loadChange is a change in load from which the system has to recover.
+type loadChange struct {
+	metric string        // settle_time or time_to_scale, which judges it
+	stage  int           // index of the overload that ends, or of the hold that begins
+	at     time.Duration // since t0
+}
+
+// changesIn are the changes in the load of a flow that an SLO of it judges. A step up is a
+// judged window that follows a lower rate; a ramp to it ends where the window starts.
+func changesIn(of plan.Plan, p spec.Profile) (all []loadChange) {
+	_, settles := p.Limit(metric.SettleTime)
+	_, scales := p.Limit(metric.TimeToScale)
 	before := 0.0 // rate of the last stage that was no ramp
-	for i, s := range e.plan.Stages {
-		change := func(kind string, end bool, at time.Duration) {
-			r := Recovery{Metric: kind, Number: i + 1, End: end, Rate: s.To, At: e.Facts.T0.Add(at)}
-			all = append(all, disturbance{Recovery: r, held: heldSeconds})
-		}
+	for i, s := range of.Stages {
 		switch {
 		case s.Name == plan.Overload && settles:
-			change(metric.SettleTime, true, s.End())
+			all = append(all, loadChange{metric.SettleTime, i, s.End()})
 		case s.Name == plan.Hold && scales && before > 0 && s.From > before:
-			change(metric.TimeToScale, false, s.Start)
+			all = append(all, loadChange{metric.TimeToScale, i, s.Start})
 		}
 		if s.Name != plan.Ramp {
 			before = s.To

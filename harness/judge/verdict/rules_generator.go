@@ -163,8 +163,8 @@ func (s SLO) possibleViolations() int64 {
 // generatorShare states how many of an SLO's violations may be the generator's. Without
 // its delay at least Cleared remain. Of an overload that it did not deliver it states that.
 func (s SLO) generatorShare() string {
-	if s.Undelivered != "" {
-		return fmt.Sprintf("%s %s holds, but of the overload %s", s.Metric, s.Expression, s.Undelivered)
+	if s.Doubt != "" {
+		return fmt.Sprintf("%s %s holds, but %s", s.Metric, s.Expression, s.Doubt)
 	}
 	return fmt.Sprintf("%s %s has %d violations as measured, at least %d without the generator's own delay, %d allowed",
 		s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)

@@ -12,25 +12,31 @@ import (
 	"assay/harness/spec"
 )
 
-// overloads are the seconds of the overload stages that the run had.
-func (e *evidence) overloads() (spans []record.Span) {
+// overloads are the seconds of the overload stages that the run had; whole reports whether
+// it had each of them to its end.
+func (e *evidence) overloads() (spans []record.Span, whole bool) {
+	whole = true
 	for _, s := range e.plan.Stages {
 		if s.Name != plan.Overload {
 			continue
 		}
 		span := record.SpanOf(e.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
-		if span.To = min(span.To, e.loadEnd()); span.Seconds() > 0 {
+		planned := span.To
+		span.To = min(span.To, e.loadEnd())
+		whole = whole && span.To == planned
+		if span.Seconds() > 0 {
 			spans = append(spans, span)
 		}
 	}
-	return spans
+	return spans, whole
 }
 
 // judgeGoodput decides an SLO on goodput: in each overload stage, the transactions that
 // completed within the bound of the latency SLO, as a share of those that the target rate
 // schedules in the same time. More than the target is offered, so that the share may be over
 // 1. As everywhere, PASS is decided on what was measured, and FAIL without the generator's
-// own delay. Where the generator did not deliver the overload, it does not pass.
+// own delay. Where the generator did not deliver the overload, or the run ended before it, it
+// does not pass.
 func judgeGoodput(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "share")
 	within, ok := e.Plan.Profile.InTime()
@@ -42,7 +48,8 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 	}
 	outcome, allowed, undelivered := Pass, 0.0, ""
 	var certain, possible, without []stats.Batch
-	for _, span := range e.overloads() {
+	spans, whole := e.overloads()
+	for _, span := range spans {
 		o := e.over(span)
 		if !o.scheduled.found {
 			return newSLO(s, "share")
@@ -75,6 +82,9 @@ func judgeGoodput(e *evidence, s spec.SLO) SLO {
 		out.HiddenByGenerator = false
 	}
 	out.hide(undelivered)
+	if !whole && out.Outcome == Pass {
+		out.Outcome, out.Doubt = Inconclusive, "the run ended before the overload did"
+	}
 	return out
 }
 
@@ -93,7 +103,8 @@ func (e *evidence) undelivered() string {
 // undeliveredOverload is undelivered for the first overload stage of which it says
 // something.
 func (e *evidence) undeliveredOverload() string {
-	for _, span := range e.overloads() {
+	spans, _ := e.overloads()
+	for _, span := range spans {
 		if text := e.over(span).undelivered(); text != "" {
 			return text
 		}
@@ -105,7 +116,7 @@ func (e *evidence) undeliveredOverload() string {
 // not deliver; undelivered is empty where it did.
 func (out *SLO) hide(undelivered string) {
 	if undelivered != "" && out.Outcome == Pass {
-		out.Outcome, out.HiddenByGenerator, out.Undelivered = Inconclusive, true, undelivered
+		out.Outcome, out.HiddenByGenerator, out.Doubt = Inconclusive, true, "of the overload "+undelivered
 	}
 }
 

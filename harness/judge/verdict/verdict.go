@@ -102,9 +102,9 @@ type SLO struct {
 	// HiddenByGenerator: the outcome depends on the time that the generator itself
 	// added, so that it is not known what the system did.
 	HiddenByGenerator bool
-	// Undelivered says how much of an overload the generator did not deliver, where that hides
-	// what the system would have done under it; empty: it does not.
-	Undelivered string
+	// Doubt is why an SLO that holds by what was measured is undecided: the overload that it
+	// judges was not delivered, or cut short. Empty: it is decided, or close to its limit.
+	Doubt string
 
 	Outcome Outcome
 }
