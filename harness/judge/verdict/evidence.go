@@ -272,7 +272,7 @@ func (e *evidence) neededEnd() time.Duration {
 		}
 		for _, c := range changesIn(plans[i], p) {
 			limit, _ := p.Limit(c.metric)
-			end = max(end, min(c.at+limit+spec.Held, plans[i].Duration()))
+			end = max(end, min(c.at+limit+spec.Held, c.until))
 		}
 	}
 	return end

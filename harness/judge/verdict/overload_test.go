@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,5 +252,102 @@ func TestStoppedBeforeTheEndOfOverload(t *testing.T) {
 	stopAt(c, 92, "interrupted")
 	if v := Judge(c.Record()); v.Outcome != Pass {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	}
+}
+
+// A recovery from a change in load is judged until the load rises again, as what the system
+// does from then on is due to that; overload stages that follow each other are one overload.
+func TestRecoveryUntilTheLoadRises(t *testing.T) {
+	stage := func(rate float64, seconds int, judge, overload bool) spec.Stage {
+		return spec.Stage{Rate: rate, For: time.Duration(seconds) * time.Second, Judge: judge, Overload: overload}
+	}
+	ramped := func(s spec.Stage, seconds int) spec.Stage {
+		s.Ramp = time.Duration(seconds) * time.Second
+		return s
+	}
+	type span struct{ from, to int }
+	for name, tt := range map[string]struct {
+		stages []spec.Stage
+		slow   []span // seconds in which all transactions are too slow
+		metric string
+		want   Outcome
+		number int // of recoveries
+		text   string
+	}{
+		"adjacent overloads": { // from second 10, 30 and 60 on
+			[]spec.Stage{stage(20, 10, true, false), stage(30, 20, false, true), stage(40, 30, false, true), stage(20, 40, false, false)},
+			[]span{{10, 65}},
+			metric.SettleTime, Pass, 1, "the end of the overload of 40/s: settled within 5 s",
+		},
+		"adjacent overloads with ramps": { // from second 10, 32 and 62 on
+			[]spec.Stage{stage(20, 10, true, false), stage(40, 20, false, true), ramped(stage(30, 28, false, true), 2), stage(20, 40, false, false)},
+			[]span{{10, 63}},
+			metric.SettleTime, Pass, 1, "the end of the overload of 40/s: settled within 3 s",
+		},
+		"that never settles": {
+			[]spec.Stage{stage(20, 10, true, false), stage(30, 20, false, true), stage(40, 30, false, true), stage(20, 40, false, false)},
+			[]span{{10, 100}},
+			metric.SettleTime, Fail, 1, "the end of the overload of 40/s: not settled after ",
+		},
+		"a settling time that another overload ends": { // overloads from second 10 and 50 on
+			[]spec.Stage{stage(20, 10, true, false), stage(30, 20, false, true), stage(20, 20, false, false), stage(30, 20, false, true), stage(20, 40, false, false)},
+			[]span{{10, 42}, {50, 70}},
+			metric.SettleTime, Inconclusive, 2, "the end of the overload of 30/s: not settled after 19 s",
+		},
+		"a settling time that a ramp ends": { // overload from second 10 on, ramp from second 50 on
+			[]spec.Stage{stage(20, 10, true, false), stage(30, 20, false, true), stage(10, 20, false, false), ramped(stage(20, 30, false, false), 10)},
+			[]span{{10, 45}, {50, 80}},
+			metric.SettleTime, Inconclusive, 1, "the end of the overload of 30/s: not settled after 19 s",
+		},
+		"a settling time without time": {
+			[]spec.Stage{stage(20, 10, true, false), stage(30, 20, false, true), stage(20, 5, false, false), stage(30, 20, false, true), stage(20, 40, false, false)},
+			nil, metric.SettleTime, Invalid, 2, "the load rose again too early to show the effect of the end of the overload of 30/s",
+		},
+		"a step that an overload follows": { // step in second 10, overload from second 25 on
+			[]spec.Stage{stage(10, 10, false, false), stage(20, 15, true, false), stage(30, 20, false, true), stage(20, 40, false, false)},
+			[]span{{10, 22}, {25, 45}},
+			metric.TimeToScale, Inconclusive, 1, "the step to 20/s: not scaled after 14 s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := overloadProfile(20*time.Second, 20*time.Second, "0")
+			limit := p.SLOs[1]
+			if tt.metric == metric.TimeToScale {
+				limit = p.SLOs[2]
+			}
+			p.Load.Stages, p.SLOs = tt.stages, []spec.SLO{p.SLOs[0], limit}
+			c := synthetic.New(p, 1, arrivingIn(p, func(second int) bool {
+				return slices.ContainsFunc(tt.slow, func(s span) bool { return second >= s.from && second < s.to })
+			}))
+			v := Judge(c.Record())
+			s := findSLO(t, v, tt.metric)
+			if s.Outcome != tt.want || len(v.Recoveries) != tt.number {
+				t.Errorf("%s: %+v, %+v", s.Outcome, s, v.Recoveries)
+			}
+			if !strings.Contains(v.Claim, tt.text) {
+				t.Error(v.Claim)
+			}
+		})
+	}
+}
+
+// arrivingIn is a system that is too slow for what arrives in some seconds.
+func arrivingIn(p spec.Profile, slow func(second int) bool) synthetic.System {
+	var at []int // second in which each transaction arrives
+	c := synthetic.New(p, 1, synthetic.Healthy)
+	for _, f := range c.Frames {
+		for _, pt := range f.Points {
+			if pt.Series.Name == metric.TransactionsScheduled {
+				for range int(pt.Value) {
+					at = append(at, int(f.Second-synthetic.T0.Unix()))
+				}
+			}
+		}
+	}
+	return func(n int64) (float64, string) {
+		if slow(at[n-1]) {
+			return 900, metric.Completed
+		}
+		return 20, metric.Completed
 	}
 }

@@ -22,6 +22,10 @@ type Recovery struct {
 	End    bool    // the disturbance is the end of the fault, or of the overload
 	Rate   float64 // of the stage, per second; 0: it is a fault
 	At     time.Time
+	// Until is when the load ended, or Rose again: what comes after it is no part of the
+	// recovery.
+	Until time.Time
+	Rose  bool
 	// FirstSuccess is the time from At until the first transaction ended as completed after
 	// the last second, up to the recovery, in which none did.
 	FirstSuccess Between
@@ -33,8 +37,17 @@ type Recovery struct {
 	Scheduled, NotCompleted *int64
 }
 
-// unseen reports that the load ended too early to show anything of the disturbance.
+// unseen reports that the load ended, or rose again, too early to show anything of the
+// disturbance.
 func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
+
+// unseenText says that what is known of the disturbance shows nothing of it.
+func (r Recovery) unseenText(of string) string {
+	if r.Rose {
+		return "the load rose again too early to show " + of
+	}
+	return "the load ended too early to show " + of
+}
 
 // immediate reports that the SLOs held from the disturbance on.
 func (r Recovery) immediate() bool { return r.Recovered.Most != nil && *r.Recovered.Most == 0 }
@@ -113,7 +126,10 @@ func (e *evidence) disturbances() (all []disturbance) {
 // loadChanges are the ends of overloads and the steps up in load that an SLO judges.
 func (e *evidence) loadChanges() (all []disturbance) {
 	for _, c := range changesIn(e.plan, e.Plan.Profile) {
-		r := Recovery{Metric: c.metric, Number: c.stage + 1, End: c.metric == metric.SettleTime, Rate: e.plan.Stages[c.stage].To, At: e.Facts.T0.Add(c.at)}
+		r := Recovery{
+			Metric: c.metric, Number: c.stage + 1, End: c.metric == metric.SettleTime, Rate: c.rate,
+			At: e.Facts.T0.Add(c.at), Until: e.Facts.T0.Add(c.until), Rose: c.until < e.plan.Duration(),
+		}
 		all = append(all, disturbance{Recovery: r, held: heldSeconds})
 	}
 	return all
@@ -121,29 +137,59 @@ func (e *evidence) loadChanges() (all []disturbance) {
 
 // loadChange is a change in load from which the system has to recover.
 type loadChange struct {
-	metric string        // settle_time or time_to_scale, which judges it
-	stage  int           // index of the overload that ends, or of the hold that begins
-	at     time.Duration // since t0
+	metric    string        // settle_time or time_to_scale, which judges it
+	stage     int           // index of the overload that ends, or of the hold that begins
+	rate      float64       // of the step, or the highest one of the overload, per second
+	at, until time.Duration // since t0; the load rises again, or ends
 }
 
-// changesIn are the changes in the load of a flow that an SLO of it judges. A step up is a
-// judged window that follows a lower rate; a ramp to it ends where the window starts.
+// changesIn are the changes in the load of a flow that an SLO of it judges. Overload stages
+// that follow each other are one overload. A step up is a judged window that follows a lower
+// rate; a ramp to it ends where the window starts.
 func changesIn(of plan.Plan, p spec.Profile) (all []loadChange) {
 	_, settles := p.Limit(metric.SettleTime)
 	_, scales := p.Limit(metric.TimeToScale)
 	before := 0.0 // rate of the last stage that was no ramp
+	overload := 0.0
 	for i, s := range of.Stages {
+		if s.Name == plan.Ramp {
+			continue
+		}
 		switch {
-		case s.Name == plan.Overload && settles:
-			all = append(all, loadChange{metric.SettleTime, i, s.End()})
+		case s.Name == plan.Overload:
+			if overload = max(overload, s.To); settles && !overloadFollows(of.Stages[i+1:]) {
+				all = append(all, loadChange{metric.SettleTime, i, overload, s.End(), nextRise(of, i)})
+				overload = 0
+			}
 		case s.Name == plan.Hold && scales && before > 0 && s.From > before:
-			all = append(all, loadChange{metric.TimeToScale, i, s.Start})
+			all = append(all, loadChange{metric.TimeToScale, i, s.To, s.Start, nextRise(of, i)})
 		}
-		if s.Name != plan.Ramp {
-			before = s.To
-		}
+		before = s.To
 	}
 	return all
+}
+
+// overloadFollows reports whether the first of the stages that is no ramp is an overload.
+func overloadFollows(stages []plan.Stage) bool {
+	for _, s := range stages {
+		if s.Name != plan.Ramp {
+			return s.Name == plan.Overload
+		}
+	}
+	return false
+}
+
+// nextRise is when, after a stage, the rate rises, from its start with a ramp; the end of
+// the load if it does not.
+func nextRise(of plan.Plan, stage int) time.Duration {
+	rate := of.Stages[stage].To
+	for _, s := range of.Stages[stage+1:] {
+		if s.From > rate || s.To > s.From {
+			return s.Start
+		}
+		rate = s.To
+	}
+	return of.Duration()
 }
 
 // recovering is the time in which the system was recovering from a disturbance, which an
@@ -156,12 +202,19 @@ type recovering struct {
 // recoveries judges each disturbance, and returns the seconds in which the system was
 // recovering from it. Of a fault from which the system recovers only once it is ended, that
 // end is a part of the recovery. There is no data on a disturbance that took effect too late
-// for the load to show it.
+// for the load to show it. A recovery from a change in load is over when the load rises again:
+// what the system does from then on is due to that.
 func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
 	for _, d := range e.disturbances() {
 		r := d.Recovery
-		from := r.At.Unix()
-		o := e.over(record.Span{From: from, To: e.loadEnd()})
+		from, end := r.At.Unix(), e.loadEnd()
+		if r.Rose && r.Until.Unix() <= end {
+			end = r.Until.Unix()
+		} else {
+			r.Rose = false
+		}
+		r.Until = time.Unix(end, 0).UTC()
+		o := e.over(record.Span{From: from, To: end})
 		if d.begin+d.held > o.seconds || !o.scheduled.found {
 			all = append(all, r)
 			continue
@@ -237,7 +290,7 @@ func (r Recovery) text() string {
 	}
 	switch {
 	case r.unseen():
-		return name + ": the load ended too early to show its effect"
+		return name + ": " + r.unseenText("its effect")
 	case r.Recovered.Most == nil:
 		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.Recovered.Least/1000))
 	}

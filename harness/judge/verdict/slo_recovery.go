@@ -29,7 +29,7 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		}
 		if s.Violates(*r.Recovered.Least) {
 			broken++
-			end := e.loadEnd()
+			end := r.Until.Unix()
 			if r.Recovered.Most != nil {
 				end = min(end, r.At.Add(time.Duration(*r.Recovered.Most*float64(time.Millisecond))).Unix())
 			}

@@ -288,11 +288,11 @@ var catalogue = slices.Concat(
 		},
 		Descriptor{
 			Name: SettleTime, Kind: Histogram, Unit: "ms", SLO: recoveries,
-			Text: "time from the end of each overload stage until the latency SLOs held again for 10 s; unbounded if they did not until the end of the load",
+			Text: "time from the end of each overload until the latency SLOs held again for 10 s; unbounded if they did not until the load next rose, or ended",
 		},
 		Descriptor{
 			Name: TimeToScale, Kind: Histogram, Unit: "ms", SLO: recoveries,
-			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the end of the load",
+			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the load next rose, or ended",
 		},
 	),
 
