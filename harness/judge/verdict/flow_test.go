@@ -1,0 +1,85 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// flowOf is a flow of 20 transactions per second that are judged from second 10 on, with an
+// SLO on their latency.
+func flowOf(name string, slo spec.SLO) spec.Flow {
+	slo.Flow = name
+	return spec.Flow{
+		Name: name, Scenario: name + ".js", Timeout: 10 * time.Second, SLOs: []spec.SLO{slo},
+		Load: spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 5, For: 10 * time.Second}, {Rate: 20, For: 30 * time.Second, Judge: true}}},
+	}
+}
+
+// withFlows simulates a run of several flows on one worker, each against a system of its
+// own.
+func withFlows(p spec.Profile, systems ...synthetic.System) *synthetic.Case {
+	p.Ledger, p.SLOs = nil, nil
+	c := synthetic.New(p, 1, synthetic.Healthy)
+	c.Run.Ledger = nil
+	own := metric.WorkerSource(0)
+	closing := slices.IndexFunc(c.Frames, func(f metric.Frame) bool { return f.Source == own && f.Closing })
+	last := c.Frames[closing]
+	drop(c, func(f metric.Frame) bool { return f.Source == own })
+	var frames []metric.Frame
+	for i, of := range p.PerFlow() {
+		for _, f := range synthetic.New(of, 1, systems[i]).Frames {
+			if f.Source != own || f.Closing {
+				continue
+			}
+			at := slices.IndexFunc(frames, func(g metric.Frame) bool { return g.Second == f.Second })
+			if at < 0 {
+				f.Sequence, at = uint64(len(frames)+1), len(frames)
+				frames = append(frames, metric.Frame{Source: own, Sequence: f.Sequence, Second: f.Second})
+			}
+			for _, pt := range f.Points {
+				switch {
+				case slices.Contains([]string{metric.WorkerCPU, metric.WorkerRunQueue, metric.WorkerCPUs}, pt.Series.Name):
+					if i > 0 { // of the process, which all flows share
+						continue
+					}
+				case pt.Series.Label("slo") == "":
+					labels := []string{"scenario", of.Flow}
+					for _, l := range pt.Series.Labels {
+						labels = append(labels, l.Key, l.Value)
+					}
+					pt.Series = metric.NewSeries(pt.Series.Name, pt.Series.Unit, labels...)
+				}
+				frames[at].Points = append(frames[at].Points, pt)
+			}
+		}
+	}
+	c.Frames = append(append(c.Frames, frames...), last)
+	c.Frames[len(c.Frames)-1].Sequence = retotal(c, last) + 1
+	return c
+}
+
+// Rules that a profile relaxes are limitations of each flow whose SLOs need a stricter one,
+// and those on machines of the run. (600 samples are too few to decide p(99.9).)
+func TestRelaxedRulesOfFlows(t *testing.T) {
+	p := synthetic.Profile()
+	p.Flows = []spec.Flow{
+		flowOf("orders", synthetic.Percentile(metric.TransactionDuration, 99.9, 2000)),
+		flowOf("views", synthetic.Percentile(metric.TransactionDuration, 80, 2000)),
+	}
+	p.Rules = spec.Rules{Offered: pointer(0.01), Machine: pointer(0.1)}
+	v := Judge(withFlows(p, synthetic.Healthy, synthetic.Healthy).Record())
+	got := slices.DeleteFunc(v.Limitations, func(text string) bool { return !strings.Contains(text, "the profile relaxes") })
+	want := []string{
+		"orders: the profile relaxes rule offered to 1 % (default: 0.01 %)",
+		"the profile relaxes rule machine to 10 % (default: 2 %)",
+	}
+	if v.Outcome != Inconclusive || !slices.Equal(got, want) {
+		t.Errorf("%s: %s; %q, want %q", v.Outcome, v.Claim, got, want)
+	}
+}
