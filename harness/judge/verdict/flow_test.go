@@ -83,3 +83,29 @@ func TestRelaxedRulesOfFlows(t *testing.T) {
 		t.Errorf("%s: %s; %q, want %q", v.Outcome, v.Claim, got, want)
 	}
 }
+
+// The totals of a run are those of all flows: there is none while one flow has no data.
+func TestTotalsOfFlowsWithoutData(t *testing.T) {
+	p := synthetic.Profile()
+	slo := synthetic.Percentile(metric.TransactionDuration, 80, 2000)
+	p.Flows = []spec.Flow{flowOf("orders", slo), flowOf("views", slo)}
+	c := withFlows(p, synthetic.Healthy, synthetic.Healthy)
+	if v := Judge(c.Record()); v.Rate.Scheduled == nil || *v.Rate.Scheduled != 1200 || *v.Rate.Achieved != 40 || *v.Outcomes.Completed != 1200 || *v.Rate.Dropped != 0 {
+		t.Errorf("%+v, %+v", v.Rate, v.Outcomes)
+	}
+	for i, f := range c.Frames {
+		c.Frames[i].Points = slices.DeleteFunc(f.Points, func(pt metric.Point) bool { return pt.Series.Label("scenario") == "views" })
+	}
+	v := Judge(c.Record())
+	for name, missing := range map[string]bool{
+		"scheduled": v.Rate.Scheduled == nil, "completed": v.Rate.Completed == nil, "dropped": v.Rate.Dropped == nil, "achieved": v.Rate.Achieved == nil,
+		"outcomes": v.Outcomes == Outcomes{},
+	} {
+		if !missing {
+			t.Errorf("%s: a total without the flow that has no data", name)
+		}
+	}
+	if v.Flows[0].Rate.Completed == nil || *v.Flows[0].Rate.Completed != 600 {
+		t.Errorf("%+v", v.Flows[0].Rate)
+	}
+}
