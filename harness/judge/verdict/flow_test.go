@@ -109,3 +109,31 @@ func TestTotalsOfFlowsWithoutData(t *testing.T) {
 		t.Errorf("%+v", v.Flows[0].Rate)
 	}
 }
+
+// The most frequent error that a claim names is one of the flow that failed.
+func TestClaimNamesTheFlowsOwnError(t *testing.T) {
+	p := synthetic.Profile()
+	slo := synthetic.Percentile(metric.TransactionDuration, 80, 2000)
+	p.Flows = []spec.Flow{flowOf("orders", slo), flowOf("views", slo)}
+	c := withFlows(p, func(n int64) (float64, string) {
+		if n%3 == 0 {
+			return 5, metric.Failed
+		}
+		return synthetic.Healthy(n)
+	}, synthetic.Healthy)
+	for i, f := range c.Frames {
+		if f.Source == metric.WorkerSource(0) && !f.Closing {
+			c.Frames[i].Points = append(f.Points,
+				metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", metric.ErrorReset, "scenario", "orders"), 6),
+				metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", "HTTP 404", "scenario", "views"), 9),
+				metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", metric.ErrorReset, "scenario", "views"), 1))
+		}
+	}
+	v := Judge(c.Record())
+	if !strings.Contains(v.Claim, "orders: 200 of 600 transactions were not completed (200 failed, most frequent error: connection reset)") {
+		t.Error(v.Claim)
+	}
+	if len(v.Errors) != 2 || v.Errors[0].Class != "HTTP 404" || v.Errors[0].Count != 270 || v.Errors[1].Count != 210 {
+		t.Errorf("the errors of the run are %+v", v.Errors)
+	}
+}
