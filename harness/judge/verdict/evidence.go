@@ -38,9 +38,10 @@ type evidence struct {
 	whole     *evidence   // on all judged windows, with the seconds of recoveries; itself if none were cut out
 
 	streams map[string]record.Source
-	losses  []loss  // workers that did not end by themselves, earliest first
-	slos    []SLO   // set once judged
-	classes []class // set once judged: single endpoints of SLOs on several
+	losses  []loss          // workers that did not end by themselves, earliest first
+	slos    []SLO           // set once judged
+	classes []class         // set once judged: single endpoints of SLOs on several
+	checked map[string]Rule // set once judged: the rules about a flow, by id; nil: of a run that has flows
 }
 
 // tally is a sum that may have no data. A counter that stayed at 0 may be missing from

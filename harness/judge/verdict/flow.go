@@ -33,10 +33,8 @@ func (e *evidence) result() Flow {
 	for _, s := range e.slos {
 		f.Outcome = Worse(f.Outcome, s.Outcome)
 	}
-	for _, r := range rules {
-		if r.perFlow {
-			f.Outcome = Worse(f.Outcome, r.of(e).Outcome)
-		}
+	for _, r := range e.checked {
+		f.Outcome = Worse(f.Outcome, r.Outcome)
 	}
 	if lost(e.Run) {
 		f.Outcome = Worse(f.Outcome, LostWrite)

@@ -137,3 +137,37 @@ func TestClaimNamesTheFlowsOwnError(t *testing.T) {
 		t.Errorf("the errors of the run are %+v", v.Errors)
 	}
 }
+
+// Each rule about a flow is applied once to each, and its result is the flow's and the run's.
+func TestRulesAreAppliedOnceToEachFlow(t *testing.T) {
+	before, applied := slices.Clone(rules), map[string]int{}
+	t.Cleanup(func() { copy(rules, before) })
+	for i, r := range rules {
+		rules[i].check = func(e *evidence) Rule {
+			applied[r.id]++
+			return r.check(e)
+		}
+	}
+	p := synthetic.Profile()
+	slo := synthetic.Percentile(metric.TransactionDuration, 80, 2000)
+	p.Flows = []spec.Flow{flowOf("orders", slo), flowOf("views", slo)}
+	c := withFlows(p, synthetic.Healthy, synthetic.Healthy)
+	for i, f := range c.Frames { // views loses arrivals
+		if f.Source == metric.WorkerSource(0) && !f.Closing {
+			c.Frames[i].Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorDropped, "scenario", "views"), 2))
+		}
+	}
+	v := Judge(c.Record())
+	for _, r := range rules {
+		want := 1
+		if r.about == eachFlow {
+			want = 2
+		}
+		if r.id != faultsRule && applied[r.id] != want {
+			t.Errorf("%s is applied %d times, want %d", r.id, applied[r.id], want)
+		}
+	}
+	if v.Outcome != Invalid || v.Flows[0].Outcome != Pass || v.Flows[1].Outcome != Invalid || !strings.Contains(v.Claim, "views: the generator lost 60 of 600 arrivals") {
+		t.Errorf("%s, %s, %s: %s", v.Outcome, v.Flows[0].Outcome, v.Flows[1].Outcome, v.Claim)
+	}
+}

@@ -176,12 +176,15 @@ type Ledger struct {
 // the run has the worst of their verdicts, and one certificate.
 func Judge(r record.Run) Verdict {
 	e := gather(r)
-	var flows []Flow
 	for _, f := range e.flows {
 		f.judge()
-		flows = append(flows, f.result())
 	}
 	e.judge()
+	e.checkFlows()
+	var flows []Flow
+	for _, f := range e.flows {
+		flows = append(flows, f.result())
+	}
 	rules := applyRules(e)
 	v := Verdict{
 		SLOs:      e.allSLOs(),
