@@ -86,8 +86,12 @@ func (p Plan) checkWorkers(name string) error {
 			name, quantity.Format(rate, "1/s"), MaxRate)
 	}
 	if largest.VUs > MaxVUs {
-		return fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
-			name, quantity.Exact(peak), largest.VUs, MaxVUs)
+		busy, less := "", "a shorter timeout"
+		if p.Think > 0 { // a VU is busy while its transaction thinks
+			busy, less = fmt.Sprintf(", with up to %s of think time in a transaction", p.Think), "a shorter think, a shorter timeout"
+		}
+		return fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d%s: use more workers, %s or a tighter transaction_duration SLO",
+			name, quantity.Exact(peak), largest.VUs, MaxVUs, busy, less)
 	}
 	return nil
 }

@@ -172,6 +172,12 @@ func TestTooManyVUsAreRefused(t *testing.T) {
 	if _, err := plan.New(p, 3, 0); err != nil {
 		t.Errorf("three workers: %v", err)
 	}
+	// Thinking transactions keep VUs too, and a shorter timeout does not help.
+	p = spec.Profile{Name: "p", Timeout: second, Think: 10 * time.Minute, Load: spec.Load{Target: 100, Hold: 10 * second}}
+	const want = "100/s needs 90150 VUs per worker, more than the maximum of 20000, with up to 10m0s of think time in a transaction: use more workers, a shorter think, a shorter timeout or"
+	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v", err)
+	}
 }
 
 // A slot is displaced once it starts later than 100 ms, or than the tightest
