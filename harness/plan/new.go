@@ -86,8 +86,12 @@ func (p Plan) checkWorkers(name string) error {
 			name, quantity.Format(rate, "1/s"), MaxRate)
 	}
 	if largest.VUs > MaxVUs {
-		return fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
-			name, quantity.Exact(peak), largest.VUs, MaxVUs)
+		busy, less := "", "a shorter timeout"
+		if p.Think > 0 { // a VU is busy while its transaction thinks
+			busy, less = fmt.Sprintf(", with up to %s of think time in a transaction", p.Think), "a shorter think, a shorter timeout"
+		}
+		return fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d%s: use more workers, %s or a tighter transaction_duration SLO",
+			name, quantity.Exact(peak), largest.VUs, MaxVUs, busy, less)
 	}
 	return nil
 }
@@ -146,11 +150,13 @@ func (p *Plan) addPhases(l spec.Load) {
 	p.add(Cooldown, l.Cooldown, l.Target, l.Target)
 }
 
-// addStages adds the stages of an event's shape. The first stage with a rate that is
-// not judged is the baseline.
+// addStages adds the stages of an event's shape. The first stage with a rate is the baseline
+// if it comes before all that are judged and every overload: what comes after them may still
+// recover from them.
 func (p *Plan) addStages(l spec.Load) {
-	rate := 0.0
+	rate, fresh := 0.0, true
 	for _, s := range l.Stages {
+		fresh = fresh && !s.Judge && !s.Overload
 		if s.Ramp > 0 {
 			p.add(Ramp, s.Ramp, rate, s.Rate)
 		}
@@ -161,7 +167,7 @@ func (p *Plan) addStages(l spec.Load) {
 		case s.Judge:
 			p.Target = max(p.Target, rate)
 			p.Judged = append(p.Judged, p.add(Hold, s.For, rate, rate))
-		case p.Baseline == nil && rate > 0:
+		case fresh && p.Baseline == nil && rate > 0:
 			w := p.add(Baseline, s.For, rate, rate)
 			p.Baseline = &w
 		default:

@@ -90,11 +90,20 @@ func TestNewLaysOutStages(t *testing.T) {
 	}
 }
 
+// Only a stage before the first judged one, and before every overload, is a baseline.
 func TestNewWithoutBaseline(t *testing.T) {
-	load := spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 10, For: 10 * second, Judge: true}}}
-	got, err := plan.New(spec.Profile{Load: load, Timeout: second}, 1, 0)
-	if err != nil || got.Baseline != nil {
-		t.Errorf("baseline %v, error %v", got.Baseline, err)
+	judged := spec.Stage{Rate: 10, For: 10 * second, Judge: true}
+	overload, after := spec.Stage{Rate: 15, For: 10 * second, Overload: true}, spec.Stage{Rate: 6, For: 60 * second}
+	for _, stages := range [][]spec.Stage{
+		{judged}, {judged, after}, {judged, overload, after}, {overload, after, judged}, {{For: 10 * second}, judged, after},
+	} {
+		got, err := plan.New(spec.Profile{Load: spec.Load{Unit: "tps", Stages: stages}, Timeout: second}, 1, 0)
+		if err != nil || got.Baseline != nil {
+			t.Errorf("%+v: baseline %v, error %v", stages, got.Baseline, err)
+		}
+		if last := got.Stages[len(got.Stages)-1]; !stages[len(stages)-1].Judge && last.Name != plan.Cooldown {
+			t.Errorf("%+v ends with %s", stages, last.Name)
+		}
 	}
 }
 
@@ -162,6 +171,12 @@ func TestTooManyVUsAreRefused(t *testing.T) {
 	}
 	if _, err := plan.New(p, 3, 0); err != nil {
 		t.Errorf("three workers: %v", err)
+	}
+	// Thinking transactions keep VUs too, and a shorter timeout does not help.
+	p = spec.Profile{Name: "p", Timeout: second, Think: 10 * time.Minute, Load: spec.Load{Target: 100, Hold: 10 * second}}
+	const want = "100/s needs 90150 VUs per worker, more than the maximum of 20000, with up to 10m0s of think time in a transaction: use more workers, a shorter think, a shorter timeout or"
+	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v", err)
 	}
 }
 

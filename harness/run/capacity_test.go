@@ -63,7 +63,7 @@ func TestServiceThatNeedsTimeToGrow(t *testing.T) {
 		named := b.Component == diagnose.Service && strings.Contains(b.Sentence, "requests wait for a free worker of the service") ||
 			b.Component == diagnose.Undetermined && strings.Contains(b.Sentence, " "+diagnose.Service+", with ")
 		said := slices.ContainsFunc(b.Evidence, func(text string) bool {
-			return strings.Contains(text, "capacity 2 of 2 in use") && strings.Contains(text, "it grew to 4 at ")
+			return strings.Contains(text, "its capacity was 2, with") && strings.Contains(text, "it grew to 4 at ")
 		})
 		if !named || !said {
 			t.Errorf("%s\n%q", b.Sentence, b.Evidence)

@@ -20,7 +20,7 @@ func judged() []metric.Descriptor {
 }
 
 // overload is a load with an overload and a step up, and the latency SLO that judges them.
-const overload = `"load": {"stages": [{"rate": 1, "for": "10s"}, {"rate": 2, "for": "10s", "judge": true}, {"rate": 3, "for": "10s", "overload": true}, {"rate": 2, "for": "60s"}]},
+const overload = `"load": {"stages": [{"rate": 1, "for": "10s"}, {"rate": 2, "for": "60s", "judge": true}, {"rate": 3, "for": "10s", "overload": true}, {"rate": 2, "for": "60s"}]},
 	"slo": {"transaction_duration": ["p(95)<250"], "settle_time": ["max<30000"], `
 
 // needed is what a profile must hold for an SLO on a metric.

@@ -25,14 +25,18 @@ func (l Load) Overloads() bool {
 
 // stepsUp reports whether a judged part of the load begins after a lower rate.
 func (l Load) stepsUp() bool {
-	before := 0.0
-	for i, s := range l.Stages {
-		if s.Judge && i > 0 && before > 0 && s.Rate > before {
+	for i := range l.Stages {
+		if l.stepUp(i) {
 			return true
 		}
-		before = s.Rate
 	}
 	return len(l.Stages) == 0 && l.Baseline.For > 0 && l.Baseline.Rate < l.Target
+}
+
+// stepUp reports whether a stage is judged and follows a lower rate.
+func (l Load) stepUp(stage int) bool {
+	s := l.Stages[stage]
+	return s.Judge && stage > 0 && l.Stages[stage-1].Rate > 0 && s.Rate > l.Stages[stage-1].Rate
 }
 
 // InTime is the SLO within which a transaction must complete to count as goodput: that on
@@ -103,21 +107,56 @@ func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 	}
 }
 
-// cutShort are the settle_time and time_to_scale of which the load ends too early to show
-// whether they were kept.
+// cutShort are the changes in load that settle_time and time_to_scale judge, and after which
+// the load ends, or rises again, too early to show whether the limit was kept.
 func (l Load) cutShort(slos []SLO) (all []loadFault) {
-	after := time.Duration(0) // the load after the stage
-	for i := len(l.Stages) - 1; i >= 0; i-- {
-		s := l.Stages[i]
-		if limit, ok := limitOf(slos, metric.SettleTime); ok && s.Overload && after < limit+Held {
-			all = append(all, loadFault{
-				problem: fmt.Sprintf("the load ends %v after the overload in stage %s: too early to judge settle_time, for which it would have to last %v", after, strconv.Itoa(i+1), limit+Held),
-				hint:    "add or lengthen a stage after the overload",
-			})
+	check := func(name, change string, left time.Duration, rises bool) {
+		limit, ok := limitOf(slos, name)
+		if !ok || left >= limit+Held {
+			return
 		}
-		after += s.For + s.Ramp
+		does, hint := "ends", "add or lengthen a stage after the "+change
+		switch {
+		case rises:
+			does, hint = "rises again", "lengthen the stages between, or lower the limit"
+		case len(l.Stages) == 0:
+			hint = "lengthen the hold"
+		}
+		all = append(all, loadFault{
+			problem: fmt.Sprintf("the load %s %v after the %s: too early to judge %s, for which %v are needed", does, left, change, name, limit+Held),
+			hint:    hint,
+		})
+	}
+	for i, s := range l.Stages {
+		number := strconv.Itoa(i + 1)
+		left, rises := l.untilRise(i)
+		switch {
+		case s.Overload && (i+1 == len(l.Stages) || !l.Stages[i+1].Overload):
+			check(metric.SettleTime, "overload in stage "+number, left, rises)
+		case l.stepUp(i):
+			check(metric.TimeToScale, "step up in stage "+number, s.For+left, rises)
+		}
+	}
+	if len(l.Stages) == 0 && l.stepsUp() {
+		left := l.Hold
+		if l.HoldMax == 0 { // or the run may end at the first look, without a cool-down
+			left += l.Cooldown
+		}
+		check(metric.TimeToScale, "step up to the hold", left, false)
 	}
 	return all
+}
+
+// untilRise is for how long the load goes on after a stage until its rate rises, or else
+// until it ends.
+func (l Load) untilRise(stage int) (left time.Duration, rises bool) {
+	for i := stage + 1; i < len(l.Stages); i++ {
+		if l.Stages[i].Rate > l.Stages[i-1].Rate {
+			return left, true
+		}
+		left += l.Stages[i].Ramp + l.Stages[i].For
+	}
+	return left, false
 }
 
 // checkOverloads checks that overload stages are above every judged rate, and not judged as

@@ -107,9 +107,47 @@ func (r *reader) listen(n *node) string {
 	return text
 }
 
-// stubRoute is a method and a path, as net/http matches them: a segment in braces stands
-// for any.
-var stubRoute = regexp.MustCompile(`^(?:(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) )?(/(?:[A-Za-z0-9._~!$&'()*+,;=:@%/-]|\{[A-Za-z_][A-Za-z0-9_]*(?:\.\.\.|\$)?\})*)$`)
+// stubRoute is a method and a path, as net/http matches them.
+var stubRoute = regexp.MustCompile(`^(?:(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) )?(/[A-Za-z0-9._~!$&'()*+,;=:@%/{}-]*)$`)
+
+// cleanPath reports whether a path has no segments that net/http would remove.
+func cleanPath(p string) bool {
+	clean := path.Clean(p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		clean += "/"
+	}
+	return clean == p
+}
+
+// wildcardName is the name of a segment in braces.
+var wildcardName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// validWildcards reports whether the braces of a path are as net/http takes them: around a
+// whole segment, which they name, each with another name; with "..." after the name for all
+// that is left of the path, or "$" alone for its end, only in the last segment.
+func validWildcards(p string) bool {
+	segments, seen := strings.Split(p[1:], "/"), map[string]bool{}
+	for i, s := range segments {
+		if !strings.ContainsAny(s, "{}") {
+			continue
+		}
+		if !strings.HasPrefix(s, "{") || !strings.HasSuffix(s, "}") {
+			return false
+		}
+		last, name := i == len(segments)-1, s[1:len(s)-1]
+		if last && name == "$" {
+			continue
+		}
+		if last {
+			name = strings.TrimSuffix(name, "...")
+		}
+		if !wildcardName.MatchString(name) || seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
 
 func (r *reader) stubEndpoint(n *node, data []byte) StubEndpoint {
 	e := StubEndpoint{Status: defaultStubStatus}
@@ -128,8 +166,10 @@ func (r *reader) stubEndpoint(n *node, data []byte) StubEndpoint {
 		route := stubRoute.FindStringSubmatch(e.Match)
 		switch {
 		case !ok:
-		case route == nil, path.Clean(route[2]+"x") != route[2]+"x":
+		case route == nil, !cleanPath(route[2]):
 			r.fail(match, quote(e.Match)+" is not a method and a path", `write for example "match": "POST /charge", or "GET /charge/{id}"`)
+		case !validWildcards(route[2]):
+			r.fail(match, quote(e.Match)+" has braces that are no segment with a name of its own", `write for example "GET /charge/{id}/lines/{line}"; {name...} and {$} may only be the last segment`)
 		case strings.HasPrefix(route[2]+"/", StubReserved):
 			r.fail(match, StubReserved+" is the prefix of the stub's own paths", "choose another path")
 		}

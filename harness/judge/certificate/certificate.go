@@ -339,7 +339,7 @@ type Abort struct {
 	Expression string    `json:"expression" jsonschema:"minLength=1"`
 	Protects   string    `json:"protects" jsonschema:"minLength=1"` // like "the target" or "the neighbour orders"
 	SLO        bool      `json:"slo"`                               // it is on a rate of the load, and if truncated, its row is the last of the SLOs; false: no SLO of the system
-	Truncated  bool      `json:"truncated"`                         // it cut the judged windows short, so that the run did not pass; false: it held after them
+	Truncated  bool      `json:"truncated"`                         // it cut short what the SLOs judge, so that the run did not pass; false: it held after that
 	Unit       string    `json:"unit"`                              // of limit and values
 	Limit      float64   `json:"limit"`
 	From       time.Time `json:"from"` // start of the first second in which it held

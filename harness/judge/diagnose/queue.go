@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func (a *analysis) queueDoubt(name string) string {
 func (a *analysis) parts(w window, name string) float64 { return w.parts[a.index[name]] }
 
 // queueSentence says for how long requests waited for a worker, and how the number of
-// workers grew.
+// workers grew; for how much of the time any waited only if the service reports that.
 func (a *analysis) queueSentence() string {
 	text := fmt.Sprintf("Requests waited %s per transaction for a free worker of the service", ms(a.waitedForWorker(a.hold)))
 	if a.base.parts != nil {
@@ -64,8 +65,12 @@ func (a *analysis) queueSentence() string {
 	}
 	line, whole := a.run.Timeline, record.Span{From: a.run.Facts.T0.Unix(), To: a.spans[len(a.spans)-1].To}
 	workers := fillGaps(line.Gauge(metric.ServiceCapacity, nil, metric.SourceService, whole))
-	waiting := fillGaps(line.Gauge(metric.ServiceWaiting, nil, metric.SourceService, whole))
-	full, seconds := 0, 0
+	waiting, read := line.Gauge(metric.ServiceWaiting, nil, metric.SourceService, whole)
+	full, seconds, known := 0, 0, false // known: how many waited in the judged windows
+	for _, span := range a.spans {
+		known = known || slices.Contains(read[span.From-whole.From:span.To-whole.From], true)
+	}
+	waiting = fillGaps(waiting, read)
 	for _, span := range a.spans {
 		for second := span.From; second < span.To; second++ {
 			if seconds++; waiting[second-whole.From] > 0 {
@@ -73,19 +78,24 @@ func (a *analysis) queueSentence() string {
 			}
 		}
 	}
-	first := workers[a.spans[0].From-whole.From]
-	text += fmt.Sprintf(": capacity %s of %s in use, with requests waiting for %s of the time", number(first), number(first), percent(float64(full)/float64(seconds)))
+	text += fmt.Sprintf(": its capacity was %s", number(workers[a.spans[0].From-whole.From]))
+	if known {
+		text += fmt.Sprintf(", with requests waiting for %s of the time", percent(float64(full)/float64(seconds)))
+	}
 	var grew []string
 	for i := 1; i < len(workers); i++ {
-		if workers[i] <= workers[i-1] || waiting[i-1] == 0 {
+		if workers[i] <= workers[i-1] || known && waiting[i-1] == 0 {
 			continue
 		}
-		since := i
-		for since > 0 && waiting[since-1] > 0 && workers[since-1] == workers[i-1] {
-			since--
+		growth := fmt.Sprintf("to %s at %s UTC", number(workers[i]), time.Unix(whole.From+int64(i), 0).UTC().Format(time.TimeOnly))
+		if known {
+			since := i
+			for since > 0 && waiting[since-1] > 0 && workers[since-1] == workers[i-1] {
+				since--
+			}
+			growth += fmt.Sprintf(", after requests had waited for %d s", i-since)
 		}
-		at := time.Unix(whole.From+int64(i), 0).UTC().Format(time.TimeOnly)
-		grew = append(grew, fmt.Sprintf("to %s at %s UTC, after requests had waited for %d s", number(workers[i]), at, i-since))
+		grew = append(grew, growth)
 	}
 	if len(grew) == 0 {
 		return text + "; it did not grow."

@@ -39,11 +39,11 @@ func TestWaitingForAWorker(t *testing.T) {
 	}{
 		"it grew": {
 			queueingFor(overloaded, 0, 400, 10), Service, "requests wait for a free worker of the service",
-			"Requests waited 400 ms per transaction for a free worker of the service, against 0 ms at the baseline: capacity 8 of 8 in use, with requests waiting for 33.3 % of the time; it grew to 16 at ",
+			"Requests waited 400 ms per transaction for a free worker of the service, against 0 ms at the baseline: its capacity was 8, with requests waiting for 33.3 % of the time; it grew to 16 at ",
 		},
 		"it did not grow": {
 			queueingFor(overloaded, 0, 400, 1000), Service, "requests wait for a free worker of the service",
-			"capacity 8 of 8 in use, with requests waiting for 100 % of the time; it did not grow.",
+			"its capacity was 8, with requests waiting for 100 % of the time; it did not grow.",
 		},
 		"little of it is waiting": {queueingFor(overloaded, 0, 100, 1000), Service, "the service itself spends the time on its requests", ""},
 		// Workers that are in use for 180 ms instead of 30 ms; at the baseline's times 0.6 of 8.
@@ -63,6 +63,17 @@ func TestWaitingForAWorker(t *testing.T) {
 		return strings.HasSuffix(text, " UTC, after requests had waited for 10 s.")
 	}) {
 		t.Errorf("%q", grown.Evidence)
+	}
+	// A service that does not report how many requests wait: nothing is said of that.
+	for grows, want := range map[int64]string{10: ": its capacity was 8; it grew to 16 at 12:00:26 UTC.", 1000: ": its capacity was 8; it did not grow."} {
+		unread := queueingFor(overloaded, 0, 400, grows)
+		all := unread.frames
+		unread.frames = func(second int64, source string, points []metric.Point) []metric.Point {
+			return slices.DeleteFunc(all(second, source, points), func(p metric.Point) bool { return p.Series.Name == metric.ServiceWaiting })
+		}
+		if b := unread.diagnosed().Bottleneck; !slices.ContainsFunc(b.Evidence, func(text string) bool { return strings.HasSuffix(text, want) }) {
+			t.Errorf("want %q: %q", want, b.Evidence)
+		}
 	}
 	// What shows that the time is not in a call to another service.
 	frames := queueingFor(silent, 0, 400, 1000).frames

@@ -23,13 +23,20 @@ func aborted(c *synthetic.Case, second int64) {
 				metric.CounterPoint(metric.NewSeries("gateway_errors"+metric.RateOccurred, ""), 9))
 		}
 	}
+	stopAt(c, second, "aborted to protect the target")
+	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Limit: 0.5, From: from, To: to, Occurred: 45, Total: 50}
+}
+
+// stopAt is a run that was stopped at the given second: nothing was scheduled after it.
+func stopAt(c *synthetic.Case, second int64, why string) {
+	end := synthetic.T0.Unix() + second
+	drop(c, func(f metric.Frame) bool { return !f.Closing && f.Second >= end })
 	for i, f := range c.Frames { // the workers' own totals are of what they sent
 		if f.Closing && metric.IsWorker(f.Source) {
 			c.Frames[i].Sequence = retotal(c, f) + 1
 		}
 	}
-	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to protect the target", time.Unix(to+2, 0).UTC()
-	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Limit: 0.5, From: from, To: to, Occurred: 45, Total: 50}
+	c.Run.Facts.Stopped, c.Run.Facts.Ended = why, time.Unix(end+2, 0).UTC()
 }
 
 // An abort after the judged windows does not change the verdict.

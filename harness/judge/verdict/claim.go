@@ -215,6 +215,9 @@ func (s SLO) undecidedReason() string {
 	if s.Samples == nil {
 		return "has no data"
 	}
+	if s.Doubt != "" {
+		return "holds, but " + s.Doubt
+	}
 	if s.Effective != nil {
 		if share, text := s.enough(); share < 1 {
 			return "has " + text

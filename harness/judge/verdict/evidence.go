@@ -30,7 +30,7 @@ type evidence struct {
 	windows       []int // index of the judged window of each judged second
 	distributions map[string]*distribution
 
-	aborted *record.Abort // the abort that truncated the judged windows; nil: none
+	aborted *record.Abort // the abort that cut short what is judged (neededEnd); nil: none
 
 	flows     []*evidence // of a profile that has some; nil otherwise
 	total     plan.Plan   // of all flows together: what the system carries
@@ -38,9 +38,10 @@ type evidence struct {
 	whole     *evidence   // on all judged windows, with the seconds of recoveries; itself if none were cut out
 
 	streams map[string]record.Source
-	losses  []loss  // workers that did not end by themselves, earliest first
-	slos    []SLO   // set once judged
-	classes []class // set once judged: single endpoints of SLOs on several
+	losses  []loss          // workers that did not end by themselves, earliest first
+	slos    []SLO           // set once judged
+	classes []class         // set once judged: single endpoints of SLOs on several
+	checked map[string]Rule // set once judged: the rules about a flow, by id; nil: of a run that has flows
 }
 
 // tally is a sum that may have no data. A counter that stayed at 0 may be missing from
@@ -70,7 +71,7 @@ func gather(r record.Run) *evidence {
 		r.Timeline = record.NewTimeline()
 	}
 	e := &evidence{Run: r, plan: r.Plan.Load, total: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
-	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
+	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.neededEnd()).Unix() {
 		e.aborted = a
 	}
 	for _, s := range r.Timeline.Sources() {
@@ -254,6 +255,42 @@ func (e *evidence) judgedEnd() time.Duration {
 		end = max(end, w.End)
 	}
 	return end
+}
+
+// neededEnd is the planned end of all that the SLOs judge, from T0: of the judged windows, of
+// the overloads that goodput judges, and of the time in which the system must have recovered
+// from each change in load, with that for which the SLOs must then hold.
+func (e *evidence) neededEnd() time.Duration {
+	end := e.judgedEnd()
+	plans := e.plan.PerFlow()
+	for i, p := range e.Plan.Profile.PerFlow() {
+		if slices.ContainsFunc(p.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Goodput }) {
+			for _, s := range plans[i].Stages {
+				if s.Name == plan.Overload {
+					end = max(end, s.End())
+				}
+			}
+		}
+		for _, c := range changesIn(plans[i], p) {
+			limit, _ := p.Limit(c.metric)
+			end = max(end, min(c.at+limit+spec.Held, c.until))
+		}
+	}
+	return end
+}
+
+// beyondWindows says what remains to be judged when the judged windows have ended.
+func (e *evidence) beyondWindows() string {
+	var names []string
+	for _, s := range e.Plan.Profile.AllSLOs() {
+		if s.Descriptor().From(metric.SourceStages) && !slices.Contains(names, s.Metric) {
+			names = append(names, s.Metric)
+		}
+	}
+	if len(names) == 0 {
+		return "after its judged windows"
+	}
+	return "after its judged windows but before the end of what is judged by " + joinAnd(names)
 }
 
 func pointer[T any](v T) *T { return &v }

@@ -33,10 +33,8 @@ func (e *evidence) result() Flow {
 	for _, s := range e.slos {
 		f.Outcome = Worse(f.Outcome, s.Outcome)
 	}
-	for _, r := range rules {
-		if r.perFlow {
-			f.Outcome = Worse(f.Outcome, r.of(e).Outcome)
-		}
+	for _, r := range e.checked {
+		f.Outcome = Worse(f.Outcome, r.Outcome)
 	}
 	if lost(e.Run) {
 		f.Outcome = Worse(f.Outcome, LostWrite)
@@ -67,36 +65,34 @@ func lost(r record.Run) bool {
 	return r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished
 }
 
-// sumFlows makes rate and outcomes those of all flows, each in its own windows.
+// sumFlows makes rate and outcomes those of all flows, each in its own windows. A total is
+// nil if that of any flow is: no data is not 0.
 func (v *Verdict) sumFlows() {
-	add := func(to **int64, n *int64) {
-		switch {
-		case n == nil:
-		case *to == nil:
-			*to = pointer(*n)
-		default:
-			*to = pointer(**to + *n)
-		}
-	}
-	v.Outcomes, v.Rate.Scheduled, v.Rate.Completed, v.Rate.Dropped, v.Rate.Achieved, v.Rate.Lowest = Outcomes{}, nil, nil, nil, nil, 0
+	v.Rate.Lowest = 0
 	for _, f := range v.Flows {
-		add(&v.Outcomes.Completed, f.Outcomes.Completed)
-		add(&v.Outcomes.Failed, f.Outcomes.Failed)
-		add(&v.Outcomes.TimedOut, f.Outcomes.TimedOut)
-		add(&v.Outcomes.Dropped, f.Outcomes.Dropped)
-		add(&v.Rate.Scheduled, f.Rate.Scheduled)
-		add(&v.Rate.Completed, f.Rate.Completed)
-		add(&v.Rate.Dropped, f.Rate.Dropped)
-		if f.Rate.Achieved != nil {
-			v.Rate.Achieved = pointer(valueOr(v.Rate.Achieved, 0) + *f.Rate.Achieved)
-		}
 		v.Rate.Lowest += f.Rate.Lowest
 	}
+	v.Outcomes = Outcomes{
+		Completed: totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.Completed }),
+		Failed:    totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.Failed }),
+		TimedOut:  totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.TimedOut }),
+		Dropped:   totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.Dropped }),
+	}
+	v.Rate.Scheduled = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Scheduled })
+	v.Rate.Completed = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Completed })
+	v.Rate.Dropped = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Dropped })
+	v.Rate.Achieved = totalOf(v.Flows, func(f Flow) *float64 { return f.Rate.Achieved })
 }
 
-func valueOr(v *float64, other float64) float64 {
-	if v == nil {
-		return other
+// totalOf adds up a number of each flow; nil as soon as one is.
+func totalOf[T int64 | float64](flows []Flow, part func(Flow) *T) *T {
+	sum := T(0)
+	for _, f := range flows {
+		n := part(f)
+		if n == nil {
+			return nil
+		}
+		sum += *n
 	}
-	return *v
+	return &sum
 }

@@ -82,30 +82,35 @@ func (e *evidence) killedNode() bool {
 	return slices.ContainsFunc(e.disturbances(), func(d disturbance) bool { return d.fault.Node != "" && d.fault.Do == spec.DoKill })
 }
 
-// loosenedLimits reports rules whose limits the profile has made laxer than the default.
+// loosenedLimits reports rules whose limits the profile has made laxer than the default: those
+// that depend on SLOs for each flow.
 func (e *evidence) loosenedLimits() (all []string) {
-	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
-	add := func(rule, is, limit string) {
-		all = append(all, fmt.Sprintf("the profile relaxes rule %s to %s (default: %s)", rule, is, limit))
+	text := func(rule, is, limit string) string {
+		return fmt.Sprintf("the profile relaxes rule %s to %s (default: %s)", rule, is, limit)
 	}
-	for _, r := range []struct {
-		id        string
-		is, usual *float64
-	}{
-		{"generator-drops", e.limits.GeneratorDrops, usual.GeneratorDrops},
-		{"offered", e.limits.Offered, usual.Offered},
-		{"generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU},
-		{"machine", e.limits.Machine, usual.Machine},
-	} {
-		if *r.is > *r.usual {
-			add(r.id, percent(*r.is), percent(*r.usual))
+	share := func(rule string, is, usual *float64) (all []string) {
+		if *is > *usual {
+			all = append(all, text(rule, percent(*is), percent(*usual)))
+		}
+		return all
+	}
+	for _, f := range e.perFlow() {
+		usual := spec.DefaultRules(f.Plan.Profile.SLOs)
+		for _, limitation := range slices.Concat(
+			share("generator-drops", f.limits.GeneratorDrops, usual.GeneratorDrops),
+			share("offered", f.limits.Offered, usual.Offered),
+		) {
+			all = append(all, f.inFlow(limitation))
 		}
 	}
+	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
+	all = append(all, share("generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU)...)
+	all = append(all, share("machine", e.limits.Machine, usual.Machine)...)
 	if is, limit := *e.limits.CollectorShare, *usual.CollectorShare; is < limit {
-		add("collector", percent(is)+" of the samples", percent(limit))
+		all = append(all, text("collector", percent(is)+" of the samples", percent(limit)))
 	}
 	if is, limit := *e.limits.CollectorGap, *usual.CollectorGap; is > limit {
-		add("collector", fmt.Sprintf("a gap of %s", is), limit.String())
+		all = append(all, text("collector", fmt.Sprintf("a gap of %s", is), limit.String()))
 	}
 	return all
 }

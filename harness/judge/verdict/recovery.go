@@ -9,7 +9,6 @@ import (
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
-	"assay/harness/plan"
 	"assay/harness/spec"
 )
 
@@ -22,6 +21,10 @@ type Recovery struct {
 	End    bool    // the disturbance is the end of the fault, or of the overload
 	Rate   float64 // of the stage, per second; 0: it is a fault
 	At     time.Time
+	// Until is when the load ended, or Rose again: what comes after it is no part of the
+	// recovery.
+	Until time.Time
+	Rose  bool
 	// FirstSuccess is the time from At until the first transaction ended as completed after
 	// the last second, up to the recovery, in which none did.
 	FirstSuccess Between
@@ -33,8 +36,17 @@ type Recovery struct {
 	Scheduled, NotCompleted *int64
 }
 
-// unseen reports that the load ended too early to show anything of the disturbance.
+// unseen reports that the load ended, or rose again, too early to show anything of the
+// disturbance.
 func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
+
+// unseenText says that what is known of the disturbance shows nothing of it.
+func (r Recovery) unseenText(of string) string {
+	if r.Rose {
+		return "the load rose again too early to show " + of
+	}
+	return "the load ended too early to show " + of
+}
 
 // immediate reports that the SLOs held from the disturbance on.
 func (r Recovery) immediate() bool { return r.Recovered.Most != nil && *r.Recovered.Most == 0 }
@@ -110,30 +122,6 @@ func (e *evidence) disturbances() (all []disturbance) {
 	return all
 }
 
-// loadChanges are the ends of overloads and the steps up in load that an SLO judges. A step
-// is a judged window that follows a lower rate; a ramp to it ends where the window starts.
-func (e *evidence) loadChanges() (all []disturbance) {
-	_, settles := e.Plan.Profile.Limit(metric.SettleTime)
-	_, scales := e.Plan.Profile.Limit(metric.TimeToScale)
-	before := 0.0 // rate of the last stage that was no ramp
-	for i, s := range e.plan.Stages {
-		change := func(kind string, end bool, at time.Duration) {
-			r := Recovery{Metric: kind, Number: i + 1, End: end, Rate: s.To, At: e.Facts.T0.Add(at)}
-			all = append(all, disturbance{Recovery: r, held: heldSeconds})
-		}
-		switch {
-		case s.Name == plan.Overload && settles:
-			change(metric.SettleTime, true, s.End())
-		case s.Name == plan.Hold && scales && before > 0 && s.From > before:
-			change(metric.TimeToScale, false, s.Start)
-		}
-		if s.Name != plan.Ramp {
-			before = s.To
-		}
-	}
-	return all
-}
-
 // recovering is the time in which the system was recovering from a disturbance, which an
 // SLO judges up to its limit.
 type recovering struct {
@@ -144,12 +132,19 @@ type recovering struct {
 // recoveries judges each disturbance, and returns the seconds in which the system was
 // recovering from it. Of a fault from which the system recovers only once it is ended, that
 // end is a part of the recovery. There is no data on a disturbance that took effect too late
-// for the load to show it.
+// for the load to show it. A recovery from a change in load is over when the load rises again:
+// what the system does from then on is due to that.
 func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
 	for _, d := range e.disturbances() {
 		r := d.Recovery
-		from := r.At.Unix()
-		o := e.over(record.Span{From: from, To: e.loadEnd()})
+		from, end := r.At.Unix(), e.loadEnd()
+		if r.Rose && r.Until.Unix() <= end {
+			end = r.Until.Unix()
+		} else {
+			r.Rose = false
+		}
+		r.Until = time.Unix(end, 0).UTC()
+		o := e.over(record.Span{From: from, To: end})
 		if d.begin+d.held > o.seconds || !o.scheduled.found {
 			all = append(all, r)
 			continue
@@ -225,7 +220,7 @@ func (r Recovery) text() string {
 	}
 	switch {
 	case r.unseen():
-		return name + ": the load ended too early to show its effect"
+		return name + ": " + r.unseenText("its effect")
 	case r.Recovered.Most == nil:
 		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.Recovered.Least/1000))
 	}

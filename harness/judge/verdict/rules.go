@@ -1,9 +1,6 @@
 package verdict
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Rule is a validity rule and its result.
 type Rule struct {
@@ -23,48 +20,68 @@ type Rule struct {
 // rule, so that causes come before their consequences: whether the run and its record
 // are complete, then whether the load was as planned, then whether the data suffice.
 //
-// Rules that are perFlow are applied to each flow of a profile, and have the worst of their
-// outcomes; the others are about the run and its workers as a whole.
+// Those about each flow have the worst of the flows' outcomes.
 var rules = []rule{
-	{"worker-lost", workerLost, false},
-	{"complete", complete, false},
-	{"frames", frames, false},
-	{faultsRule, faultsInjected, false},
-	{"open-loop", openLoop, perFlow},
-	{"seeded", seeded, false},
-	{"start-skew", startSkew, false},
-	{"window", windowLength, perFlow},
-	{"warm-up", warmUp, perFlow},
-	{"accounted", accounted, perFlow},
-	{"cpu-throttled", cpuThrottled, false},
-	{"generator-drops", generatorDrops, perFlow},
-	{"offered", offered, perFlow},
-	{"generator-lag", generatorLag, perFlow},
-	{"generator-cpu", generatorCPU, false},
-	{"machine", machine, false},
-	{"clock", clock, false},
-	{"workers-even", workersEven, perFlow},
-	{"receiver", receiver, false},
-	{"steady", steady, perFlow},
-	{"samples", samples, perFlow},
-	{"per-class", perClass, perFlow},
-	{"co-location", coLocation, false},
-	{"collector", collector, false},
-	{dataRule, data, perFlow},
-	{"tool", tool, false},
-	{"attempts", attempts, false},
+	{"worker-lost", workerLost, wholeRun},
+	{"complete", complete, wholeRun},
+	{"frames", frames, wholeRun},
+	{faultsRule, faultsInjected, wholeRun},
+	{"open-loop", openLoop, eachFlow},
+	{"seeded", seeded, wholeRun},
+	{"start-skew", startSkew, wholeRun},
+	{"window", windowLength, eachFlow},
+	{"warm-up", warmUp, eachFlow},
+	{"accounted", accounted, eachFlow},
+	{"cpu-throttled", cpuThrottled, wholeRun},
+	{"generator-drops", generatorDrops, eachFlow},
+	{"offered", offered, eachFlow},
+	{"generator-lag", generatorLag, eachFlow},
+	{"generator-cpu", generatorCPU, wholeRun},
+	{"machine", machine, wholeRun},
+	{"clock", clock, wholeRun},
+	{"workers-even", workersEven, eachFlow},
+	{"receiver", receiver, wholeRun},
+	{"steady", steady, eachFlow},
+	{"samples", samples, eachFlow},
+	{"per-class", perClass, eachFlow},
+	{"co-location", coLocation, wholeRun},
+	{"collector", collector, wholeRun},
+	{dataRule, data, eachFlow},
+	{"tool", tool, wholeRun},
+	{"attempts", attempts, wholeRun},
 }
 
 type rule struct {
-	id      string
-	check   func(*evidence) Rule
-	perFlow bool
+	id    string
+	check func(*evidence) Rule
+	about subject
 }
 
+// subject is what a rule is about.
+type subject int
+
 const (
-	perFlow  = true
-	dataRule = "data"
+	wholeRun subject = iota // the run and its workers as a whole
+	eachFlow                // the load of a flow, or of a profile without flows
 )
+
+const dataRule = "data"
+
+// checkFlows applies the rules about flows, once to each flow.
+func (e *evidence) checkFlows() {
+	for _, f := range e.perFlow() {
+		f.checked = map[string]Rule{}
+		for _, r := range rules {
+			switch {
+			case r.about != eachFlow:
+			case len(e.flows) == 0:
+				f.checked[r.id] = r.check(f)
+			default:
+				f.checked[r.id] = r.checkFlow(f)
+			}
+		}
+	}
+}
 
 func applyRules(e *evidence) []Rule {
 	all := make([]Rule, 0, len(rules))
@@ -79,26 +96,24 @@ func applyRules(e *evidence) []Rule {
 	return all
 }
 
-// apply applies a rule to the run, or to each of its flows, and to what the run judges
-// besides.
+// apply applies a rule to the run, or combines its results on the flows, and on what the run
+// judges besides.
 func (r rule) apply(e *evidence) Rule {
-	if !r.perFlow || len(e.flows) == 0 {
+	switch {
+	case r.about == wholeRun:
 		return r.check(e)
-	}
-	of := e.flows
-	if r.id == dataRule && len(e.slos) > 0 { // the run judges more than its flows
-		of = append(slices.Clone(of), e)
+	case len(e.flows) == 0:
+		return e.checked[r.id]
 	}
 	var worst Rule
 	var details, limitations []string
-	for i, f := range of {
-		found := r.of(f)
-		text := f.inFlow(found.Detail)
+	add := func(of *evidence, found Rule) {
+		text := of.inFlow(found.Detail)
 		if found.Limitation != "" {
-			limitations = append(limitations, f.inFlow(found.Limitation))
+			limitations = append(limitations, of.inFlow(found.Limitation))
 		}
 		switch {
-		case i == 0 || Worse(found.Outcome, worst.Outcome) != worst.Outcome:
+		case details == nil || Worse(found.Outcome, worst.Outcome) != worst.Outcome:
 			worst, details = found, []string{text}
 		case found.Outcome == worst.Outcome:
 			if worst.Limitation == "" && found.Limitation != "" {
@@ -107,12 +122,18 @@ func (r rule) apply(e *evidence) Rule {
 			details = append(details, text)
 		}
 	}
+	for _, f := range e.flows {
+		add(f, f.checked[r.id])
+	}
+	if r.id == dataRule && len(e.slos) > 0 { // the run judges more than its flows
+		add(e, r.checkFlow(e))
+	}
 	worst.Detail, worst.Limitation, worst.Limitations = joinFirst(details, 3), strings.Join(limitations, "; "), limitations
 	return worst
 }
 
-// of applies a rule to a flow.
-func (r rule) of(flow *evidence) Rule {
+// checkFlow applies a rule to a flow, which may have been aborted before it began.
+func (r rule) checkFlow(flow *evidence) Rule {
 	if flow.noneDue() {
 		text := "no transaction was due before the run was aborted"
 		return Rule{Outcome: Pass, Detail: text, Limitation: text}

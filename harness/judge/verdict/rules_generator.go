@@ -15,7 +15,7 @@ const overloadAdvice = "Give the generator more CPUs or more workers, and run no
 
 // generatorDrops: arrivals that the generator lost while it stalled.
 func generatorDrops(e *evidence) Rule {
-	dropped := e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
+	dropped := e.generatorDropped()
 	r := Rule{
 		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops, Unit: "share",
 		Outcome: Invalid,
@@ -28,6 +28,14 @@ func generatorDrops(e *evidence) Rule {
 	}
 	return r
 }
+
+// generatorDropped counts the arrivals that the generator lost.
+func (e *evidence) generatorDropped() tally {
+	return e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
+}
+
+// over reports whether a share is known, and over its limit.
+func over(share, limit *float64) bool { return share != nil && *share > *limit }
 
 // offered: slots that the generator itself started late. Late slots start in a burst,
 // which is not the planned load.
@@ -69,8 +77,7 @@ func (e *evidence) displacedSlots() tally {
 
 // displaced reports whether more load was displaced than the rule offered allows.
 func (e *evidence) displaced() bool {
-	share := ratio(e.displacedSlots(), e.scheduled)
-	return share != nil && *share > *e.limits.Offered
+	return over(ratio(e.displacedSlots(), e.scheduled), e.limits.Offered)
 }
 
 // maxScattered is the largest share of a second's arrivals that may be displaced
@@ -154,8 +161,11 @@ func (s SLO) possibleViolations() int64 {
 }
 
 // generatorShare states how many of an SLO's violations may be the generator's. Without
-// its delay at least Cleared remain.
+// its delay at least Cleared remain. Of an overload that it did not deliver it states that.
 func (s SLO) generatorShare() string {
+	if s.Doubt != "" {
+		return fmt.Sprintf("%s %s holds, but %s", s.Metric, s.Expression, s.Doubt)
+	}
 	return fmt.Sprintf("%s %s has %d violations as measured, at least %d without the generator's own delay, %d allowed",
 		s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)
 }

@@ -18,7 +18,7 @@ const minWindow = int64(spec.CertificateHold / time.Second)
 // removeStop is the advice on a run that was stopped.
 const removeStop = "Remove what stopped it, then run again."
 
-// complete: the judged windows ran to their end.
+// complete: the judged windows ran to their end, and all else that the SLOs judge.
 func complete(e *evidence) Rule {
 	ran, planned := e.Facts.Ended.Sub(e.Facts.T0), e.whole.seconds
 	judged := time.Duration(0)
@@ -52,6 +52,9 @@ func complete(e *evidence) Rule {
 	case ran < e.judgedEnd():
 		r.Outcome = Invalid
 		r.Detail = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), planned)
+	case ran < e.neededEnd():
+		r.Outcome = Invalid
+		r.Detail = fmt.Sprintf("the run ended %s s after its start, %s", number(ran.Seconds()), e.beyondWindows())
 	case e.stoppedEarly():
 		r.Detail = "the run was stopped after its judged windows"
 		if e.Facts.Aborted != nil {

@@ -278,7 +278,7 @@ func (e *evidence) whyNoFacts(name string) string {
 	if name != metric.Invariants {
 		for _, r := range e.recovered {
 			if r.Metric == name && r.unseen() {
-				return "the load ended too early to show the effect of " + r.Name()
+				return r.unseenText("the effect of " + r.Name())
 			}
 		}
 		switch name {

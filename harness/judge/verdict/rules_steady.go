@@ -290,6 +290,6 @@ func (e *evidence) openAt(span record.Span) []float64 {
 // generatorKeptUp reports whether the load was as planned: arrivals that the generator
 // loses or displaces add to the backlog too.
 func (e *evidence) generatorKeptUp() bool {
-	lost := ratio(e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled), e.scheduled)
+	lost := ratio(e.generatorDropped(), e.scheduled)
 	return !e.displaced() && lost != nil && *lost <= *e.limits.GeneratorDrops
 }

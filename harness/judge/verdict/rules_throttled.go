@@ -36,14 +36,11 @@ func cpuThrottled(e *evidence) Rule {
 // brokenByDelay are the rules that the generator's own delay breaks. Those that are broken
 // because nothing was measured are not among them.
 func (e *evidence) brokenByDelay() (ids []string) {
-	for _, rule := range []struct {
-		id    string
-		check func(*evidence) Rule
-	}{{"generator-drops", generatorDrops}, {"offered", offered}, {"generator-lag", generatorLag}} {
-		for _, of := range e.perFlow() {
-			if r := rule.check(of); r.Outcome == Invalid && r.Observed != nil && !slices.Contains(ids, rule.id) {
-				ids = append(ids, rule.id)
-			}
+	for _, id := range []string{"generator-drops", "offered", "generator-lag"} {
+		if slices.ContainsFunc(e.perFlow(), func(f *evidence) bool {
+			return f.checked[id].Outcome == Invalid && f.checked[id].Observed != nil
+		}) {
+			ids = append(ids, id)
 		}
 	}
 	return ids

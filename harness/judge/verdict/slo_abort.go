@@ -17,7 +17,7 @@ type Aborted struct {
 	Expression string
 	Protects   string // like "the target" or "the neighbour orders"
 	OfLoad     bool   // it is on a rate of the load, and a row of the SLOs; false: no SLO of the system
-	Truncated  bool   // it cut the judged windows short, so that the run cannot PASS
+	Truncated  bool   // it cut short what the SLOs judge, so that the run cannot PASS
 	Unit       string // of Limit and Observed
 	Limit      float64
 	From, To   time.Time // when it held
@@ -84,7 +84,9 @@ func markTruncated(slos []SLO) []SLO {
 func (e *evidence) abortText() string {
 	a := e.aborted
 	when := fmt.Sprintf("%d s after its start, before its judged windows", a.To-e.Facts.T0.Unix())
-	if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
+	if a.To >= e.Facts.T0.Add(e.judgedEnd()).Unix() {
+		when = fmt.Sprintf("%d s after its start, %s,", a.To-e.Facts.T0.Unix(), e.beyondWindows())
+	} else if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
 		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())
 	}
 	text := fmt.Sprintf("aborted %s %s", when, a)

@@ -3,14 +3,16 @@ package verdict
 import (
 	"time"
 
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
-// judgeRecovery decides recovery_time, settle_time or time_to_scale by the longest recovery. It is known to a second: PASS needs the
-// longest possible time, FAIL the shortest without the generator's own delay. A disturbance
-// of which the load showed nothing leaves the SLO without data, unless another one decides
-// that it is violated.
+// judgeRecovery decides recovery_time, settle_time or time_to_scale by the longest recovery.
+// It is known to a second: PASS needs the longest possible time, FAIL the shortest without
+// the generator's own delay. A disturbance of which the load showed nothing leaves the SLO
+// without data, unless another one decides that it is violated. Nothing is known of how the
+// system settles after an overload that the generator did not deliver.
 func judgeRecovery(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
 	n, broken, possible := int64(0), int64(0), int64(0)
@@ -27,7 +29,7 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		}
 		if s.Violates(*r.Recovered.Least) {
 			broken++
-			end := e.loadEnd()
+			end := r.Until.Unix()
 			if r.Recovered.Most != nil {
 				end = min(end, r.At.Add(time.Duration(*r.Recovered.Most*float64(time.Millisecond))).Unix())
 			}
@@ -54,6 +56,9 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		out.AtLeast, out.AtMost = &broken, &possible
 	}
 	out.Outcome = decideByCount(broken, possible, 0)
+	if s.Metric == metric.SettleTime {
+		out.hide(e.undeliveredOverload())
+	}
 	return out
 }
 

@@ -63,12 +63,15 @@ func (e *evidence) exemplars() (all []record.Exemplar) {
 		trace [16]byte
 		nanos int64
 	}
+	var each []record.Exemplar
 	seen := map[identity]bool{}
-	return slices.DeleteFunc(all, func(x record.Exemplar) bool {
-		id := identity{x.TraceID, x.Nanos}
-		defer func() { seen[id] = true }()
-		return seen[id]
-	})
+	for _, x := range all {
+		if id := (identity{x.TraceID, x.Nanos}); !seen[id] {
+			seen[id] = true
+			each = append(each, x)
+		}
+	}
+	return each
 }
 
 func (e *evidence) transactionOf(x record.Exemplar) Transaction {

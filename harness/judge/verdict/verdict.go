@@ -102,6 +102,9 @@ type SLO struct {
 	// HiddenByGenerator: the outcome depends on the time that the generator itself
 	// added, so that it is not known what the system did.
 	HiddenByGenerator bool
+	// Doubt is why an SLO that holds by what was measured is undecided: the overload that it
+	// judges was not delivered, or cut short. Empty: it is decided, or close to its limit.
+	Doubt string
 
 	Outcome Outcome
 }
@@ -173,12 +176,15 @@ type Ledger struct {
 // the run has the worst of their verdicts, and one certificate.
 func Judge(r record.Run) Verdict {
 	e := gather(r)
-	var flows []Flow
 	for _, f := range e.flows {
 		f.judge()
-		flows = append(flows, f.result())
 	}
 	e.judge()
+	e.checkFlows()
+	var flows []Flow
+	for _, f := range e.flows {
+		flows = append(flows, f.result())
+	}
 	rules := applyRules(e)
 	v := Verdict{
 		SLOs:      e.allSLOs(),

@@ -113,7 +113,8 @@ func errorsOf(t *record.Timeline) map[string]int64 {
 			continue
 		}
 		seen[id] = true
-		if n, _ := t.Sum(metric.ErrorsByClass, series.Labels, record.All); n > 0 {
+		labels := []metric.Label{{Key: "where", Value: where}, {Key: "class", Value: class}}
+		if n, _ := t.Sum(metric.ErrorsByClass, labels, record.All); n > 0 {
 			if all == nil {
 				all = map[string]int64{}
 			}

@@ -93,10 +93,11 @@ const maxRest = 5 * time.Second
 
 // Rest is how long to leave the system without load after a trial. A run waits until
 // its transactions have ended or timed out and acknowledged ones are persisted, so
-// that no queue is left if none timed out or was dropped. Otherwise the system may
-// still work on abandoned transactions, for about as long as the slowest one waited.
+// that no queue is left if none timed out or was dropped. Otherwise, or if that is not
+// known, the system may still work on abandoned transactions, for about as long as the
+// slowest one waited.
 func Rest(v verdict.Verdict) time.Duration {
-	if orZero(v.Outcomes.TimedOut)+orZero(v.Outcomes.Dropped) == 0 {
+	if timedOut, dropped := v.Outcomes.TimedOut, v.Outcomes.Dropped; timedOut != nil && dropped != nil && *timedOut+*dropped == 0 {
 		return 0
 	}
 	for _, l := range v.Latency {
@@ -105,11 +106,4 @@ func Rest(v verdict.Verdict) time.Duration {
 		}
 	}
 	return maxRest
-}
-
-func orZero(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -164,7 +164,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
 	}
 	if class := transactionClass(outcome, v); class != "" {
-		i := a.index.errorClass(metric.AtClient, class)
+		i := a.index.errorClass(t.Scenario, metric.AtClient, class)
 		b.count(i, 1)
 		v.err(i)
 	}
@@ -247,7 +247,7 @@ func (a *aggregate) request(c *httpext.Trail) {
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
 		if v.request(end, r, tags.redirect && !a.redirects) {
-			i := a.index.errorClass(metric.AtClient, metric.ErrorRedirects)
+			i := a.index.errorClass(scenarioOf(tags.tags), metric.AtClient, metric.ErrorRedirects)
 			a.bucket(second).count(i, 1)
 			v.err(i)
 		}

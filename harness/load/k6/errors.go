@@ -77,18 +77,27 @@ func (c *seriesIndex) requestClass(tags *metrics.TagSet) int {
 	status, _ := tags.Get("status")
 	digits, _ := tags.Get("error_code")
 	code, _ := strconv.Atoi(digits) // 0: the request had no error
-	return c.errorClass(metric.AtClient, requestClass(code, text, status))
+	return c.errorClass(scenarioOf(tags), metric.AtClient, requestClass(code, text, status))
 }
 
-// errorClass is the series of a class. Of the classes that scripts name, those beyond
-// the limit on series are counted as other.
-func (c *seriesIndex) errorClass(where, class string) int {
-	s := metric.Of(metric.ErrorsByClass, "where", where, "class", class)
+// scenarioOf is the scenario of samples with these tags; empty: none, as of setup().
+func scenarioOf(tags *metrics.TagSet) string {
+	scenario, _ := tags.Get("scenario")
+	return scenario
+}
+
+// errorClass is the series of a class in a scenario. Of the classes that scripts name, those
+// beyond the limit on series are counted as other.
+func (c *seriesIndex) errorClass(scenario, where, class string) int {
+	of := func(class string) metric.Series {
+		return metric.Of(metric.ErrorsByClass, "where", where, "class", class, "scenario", scenario)
+	}
+	s := of(class)
 	if i, ok := c.byKey[s.Key()]; ok {
 		return i
 	}
 	if c.count[metric.ErrorsByClass]++; c.count[metric.ErrorsByClass] > metric.MaxSeries {
-		s = metric.Of(metric.ErrorsByClass, "where", where, "class", metric.ErrorOther)
+		s = of(metric.ErrorOther)
 	}
 	return c.add(s, metric.Counter)
 }
@@ -100,7 +109,7 @@ func (c *seriesIndex) scriptClass(tags *metrics.TagSet) int {
 	if class == "" {
 		class = metric.ErrorOther
 	}
-	return c.errorClass(metric.AtScript, strings.ToValidUTF8(class[:min(len(class), maxClassBytes)], ""))
+	return c.errorClass(scenarioOf(tags), metric.AtScript, strings.ToValidUTF8(class[:min(len(class), maxClassBytes)], ""))
 }
 
 // transactionClass is the class of a transaction that did not complete for another

@@ -48,7 +48,7 @@ func TestRequestClass(t *testing.T) {
 
 // failing is a request that failed, with the tags that k6 sets for it.
 func (k k6Metrics) failing(at time.Time, vu string, tags ...string) *httpext.Trail {
-	set := k.registry.RootTagSet().With(arrivals.VUTag, vu)
+	set := k.registry.RootTagSet().With(arrivals.VUTag, vu).With("scenario", "payment")
 	for i := 0; i < len(tags); i += 2 {
 		set = set.With(tags[i], tags[i+1])
 	}
@@ -75,11 +75,11 @@ func TestErrorsHaveOneClass(t *testing.T) {
 	}
 	late := t0.Add(5 * time.Second)
 	script := metrics.Sample{
-		TimeSeries: metrics.TimeSeries{Metric: named, Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("class", "deadlock")},
+		TimeSeries: metrics.TimeSeries{Metric: named, Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment").With("class", "deadlock")},
 		Time:       late, Value: 1,
 	}
 	statement := script
-	statement.Metric, statement.Tags = bySQL, k.registry.RootTagSet().With(arrivals.VUTag, "1").With("class", "duplicate key").With("code", "1062")
+	statement.Metric, statement.Tags = bySQL, k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment").With("class", "duplicate key").With("code", "1062")
 	begin := &arrivals.TransactionStart{Scenario: "payment", VU: "1"}
 	end := func(o arrivals.Outcome) *arrivals.Transaction {
 		return &arrivals.Transaction{Scenario: "payment", VU: "1", Outcome: o, Latency: time.Second}
@@ -101,7 +101,7 @@ func TestErrorsHaveOneClass(t *testing.T) {
 		{"client", "connection refused"}: 1, {"client", "HTTP 503"}: 2, {"script", "deadlock"}: 1, {"script", "duplicate key"}: 3,
 		{"client", "script error"}: 1, {"client", "transaction timeout"}: 1, {"client", "transaction not started"}: 1,
 	} {
-		want[metric.Of(metric.ErrorsByClass, "where", class[0], "class", class[1]).Key()] = n
+		want[metric.Of(metric.ErrorsByClass, "where", class[0], "class", class[1], "scenario", "payment").Key()] = n
 	}
 	for second, points := range got {
 		for key, n := range points {

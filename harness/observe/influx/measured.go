@@ -31,13 +31,21 @@ var measurements = func() map[string][][]column {
 	return all
 }()
 
+// scenarioLabel is a label of what is measured by flow. The points of a profile without flows
+// have its scenario's name as that tag instead.
+const scenarioLabel = "scenario"
+
 // measured makes the points of a measurement: one for each combination of label values
 // of any column.
 func (s *second) measured(measurement string) {
 	for _, columns := range measurements[measurement] {
 		done := map[string]bool{}
 		for _, c := range columns {
-			for _, labels := range s.groups(c.Name, c.Labels...) {
+			keys := c.Labels
+			if len(s.Plan.Profile.Flows) == 0 {
+				keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == scenarioLabel })
+			}
+			for _, labels := range s.groups(c.Name, keys...) {
 				if id := fmt.Sprint(labels); !done[id] {
 					done[id] = true
 					s.row(measurement, columns, labels)
@@ -58,7 +66,9 @@ func (s *second) row(measurement string, columns []column, labels []metric.Label
 			f.ratio(c.field+"_per_transaction", v, s.started(), ok)
 		}
 	}
-	s.add(measurement, f, tagsOf(labels)...)
+	// What is of no flow is of the whole load, which point names.
+	ofNone := func(l metric.Label) bool { return l.Key == scenarioLabel && l.Value == "" }
+	s.add(measurement, f, tagsOf(slices.DeleteFunc(slices.Clone(labels), ofNone))...)
 }
 
 // value is the value of a counter or a gauge in the second.

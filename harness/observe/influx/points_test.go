@@ -258,3 +258,55 @@ func TestAnyNameCanBeWritten(t *testing.T) {
 		}
 	})
 }
+
+// The errors of a flow are tagged with it, those of a profile without flows with its
+// scenario, and those that the service counts with the whole load.
+func TestErrorsByScenario(t *testing.T) {
+	class := func(where, scenario string, n float64) metric.Point {
+		return metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", where, "class", "timeout", "scenario", scenario), n)
+	}
+	single := testRun()
+	flows := testRun()
+	one := spec.Flow{Name: "orders", Scenario: "orders.js", Timeout: time.Second, Load: single.Plan.Profile.Load}
+	other := one
+	other.Name = "views"
+	flows.Plan.Profile.Flows, flows.Plan.Profile.SLOs = []spec.Flow{one, other}, nil
+	load, err := plan.New(flows.Plan.Profile, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows.Plan.Load = load
+	for name, tt := range map[string]struct {
+		run    RunInfo
+		points []metric.Point
+		want   map[string]float64 // by tags where and scenario
+	}{
+		"without flows": {
+			single,
+			[]metric.Point{class(metric.AtClient, "default", 3), class(metric.AtClient, "", 1), class(metric.AtService, "", 5)},
+			map[string]float64{"client payment": 4, "service payment": 5},
+		},
+		"with flows": {
+			flows,
+			[]metric.Point{class(metric.AtClient, "orders", 3), class(metric.AtClient, "views", 2), class(metric.AtService, "", 5)},
+			map[string]float64{"client orders": 3, "client views": 2, "service payment": 5},
+		},
+	} {
+		line := timelineOf(metric.Frame{Source: metric.WorkerSource(0), Sequence: 1, Second: t0.Unix() + 10, Points: tt.points})
+		got := map[string]float64{}
+		for _, p := range Points(tt.run, line, t0.Unix()+10) {
+			if p.Measurement == "error" {
+				tags := map[string]string{}
+				for _, tag := range p.Tags {
+					tags[tag.Key] = tag.Value
+				}
+				for _, f := range p.Fields {
+					got[tags["where"]+" "+tags["scenario"]] += f.Value
+				}
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -65,8 +65,8 @@ var catalogue = slices.Concat(
 		Descriptor{Name: Judged, Kind: Counter, Labels: perSLO, Text: "samples that an SLO judges"},
 
 		Descriptor{
-			Name: ErrorsByClass, Kind: Counter, Sources: []string{SourceService}, Labels: []string{"where", "class"}, View: "error.count",
-			Text: "errors by who noticed them (client, script, service) and by class, such as connection refused, HTTP 503, too many connections",
+			Name: ErrorsByClass, Kind: Counter, Sources: []string{SourceService}, Labels: []string{"where", "class", "scenario"}, View: "error.count",
+			Text: "errors by who noticed them (client, script, service) and by class, such as connection refused, HTTP 503, too many connections; those that the service counts have no scenario",
 		},
 
 		// By the second in which each part ended, to compare with the metrics of service
@@ -288,11 +288,11 @@ var catalogue = slices.Concat(
 		},
 		Descriptor{
 			Name: SettleTime, Kind: Histogram, Unit: "ms", SLO: recoveries,
-			Text: "time from the end of each overload stage until the latency SLOs held again for 10 s; unbounded if they did not until the end of the load",
+			Text: "time from the end of each overload until the latency SLOs held again for 10 s; unbounded if they did not until the load next rose, or ended",
 		},
 		Descriptor{
 			Name: TimeToScale, Kind: Histogram, Unit: "ms", SLO: recoveries,
-			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the end of the load",
+			Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the load next rose, or ended",
 		},
 	),
 

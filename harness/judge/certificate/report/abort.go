@@ -33,9 +33,9 @@ func abortNote(a certificate.Abort) string {
 		text += ": it is not an SLO of the system under test"
 	}
 	if a.Truncated {
-		return text + ". It held before the judged windows had ended, so that the system did not sustain the load."
+		return text + ". It held before what the SLOs judge had ended, so that the system did not sustain the load."
 	}
-	return text + ". It held after the judged windows, and does not change the verdict."
+	return text + ". It held after all that the SLOs judge, and does not change the verdict."
 }
 
 // heldText is from when to when the condition held.

@@ -42,7 +42,7 @@ func TestAborted(t *testing.T) {
 		"a neighbour": {
 			abortedBy(orders, false), []string{
 				"orders rate>0.05 for 3s", "the neighbour orders", "31 % to 52 %", "5 %",
-				"it is not an SLO of the system under test. It held before the judged windows had ended",
+				"it is not an SLO of the system under test. It held before what the SLOs judge had ended",
 			}, "abort", 1,
 		},
 		"a neighbour, late": {abortedBy(orders, true), []string{"31 % to 52 %", "does not change the verdict"}, "abort", 0},
