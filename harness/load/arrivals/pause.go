@@ -15,9 +15,12 @@ import (
 type Pauses struct {
 	scenario, vu string
 	t0           time.Time
-	limit        time.Duration // for all of a transaction
-	total        time.Duration // of the current transaction
+	limit        time.Duration // of what a transaction asks for
+	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
 }
+
+// begin begins a transaction.
+func (p *Pauses) begin() { p.asked, p.took = 0, 0 }
 
 // Pause is one of them, since t0, as the outputs get it.
 type Pause struct {
@@ -54,9 +57,10 @@ func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.S
 	switch {
 	case p.limit == 0:
 		return fmt.Errorf(`the profile has no "think": give it the longest time that a transaction thinks, for example "think": %q`, d.String())
-	case p.total+d > p.limit:
-		return fmt.Errorf(`the transaction would think for %s, longer than the profile's "think" of %s`, p.total+d, p.limit)
+	case p.asked+d > p.limit:
+		return fmt.Errorf(`the transaction would think for %s, longer than the profile's "think" of %s`, p.asked+d, p.limit)
 	}
+	p.asked += d
 	from := time.Since(p.t0)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -65,7 +69,7 @@ func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.S
 	case <-ctx.Done():
 	}
 	to := time.Since(p.t0)
-	p.total += to - from
+	p.took += to - from
 	metrics.PushIfNotDone(ctx, out, Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to})
 	return nil
 }

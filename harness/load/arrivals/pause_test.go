@@ -1,0 +1,32 @@
+package arrivals
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.k6.io/k6/metrics"
+)
+
+// A transaction that thinks for exactly as long as its profile allows does not fail for
+// timers that fire late, which its latency is cleared of.
+func TestLateTimersDoNotCountTowardsTheLimit(t *testing.T) {
+	out := make(chan metrics.SampleContainer, 10)
+	p := &Pauses{t0: time.Now(), limit: 5 * ms}
+	for range 2 {
+		p.begin()
+		for _, d := range []time.Duration{2 * ms, 3 * ms} {
+			if err := p.Take(context.Background(), d, out); err != nil {
+				t.Fatalf("after pauses of %s: %s", p.took, err)
+			}
+		}
+		var reported time.Duration
+		for range 2 {
+			pause := (<-out).(Pause)
+			reported += pause.To - pause.From
+		}
+		if p.took != reported || p.took < 5*ms {
+			t.Errorf("pauses of %s are reported as %s", p.took, reported)
+		}
+	}
+}
