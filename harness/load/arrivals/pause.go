@@ -32,6 +32,14 @@ type Pause struct {
 // GetSamples is empty: only our output reads it.
 func (Pause) GetSamples() []metrics.Sample { return nil }
 
+// PausedIn is how much of the time between two instants pauses take, which do not overlap.
+func PausedIn(pauses []Pause, from, to time.Duration) (d time.Duration) {
+	for _, p := range pauses {
+		d += max(0, min(to, p.To)-max(from, p.From))
+	}
+	return d
+}
+
 // pausing holds the Pauses of each VU that serves a schedule, by its number.
 var pausing sync.Map
 

@@ -177,7 +177,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if droppedByGenerator {
 		b.count(f.lost, 1)
 	}
-	cleared := a.withoutGenerator(t, v.requests)
+	cleared := a.withoutGenerator(t, v)
 	stillFailed := false // not completed, even when cleared of the generator's share
 	switch outcome {
 	case arrivals.Failed:
@@ -214,13 +214,13 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 const wakeups = 3
 
 // withoutGenerator is a transaction's latency without the generator's share: its lag at the
-// start, and its stalls while the transaction ran.
-func (a *aggregate) withoutGenerator(t *arrivals.Transaction, requests int) time.Duration {
+// start, and its stalls while the transaction ran and did not pause.
+func (a *aggregate) withoutGenerator(t *arrivals.Transaction, v *vu) time.Duration {
 	if t.Outcome == arrivals.Dropped {
 		return t.Latency
 	}
 	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency+t.Think
-	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, wakeups*(1+requests), a.now))
+	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, v.pauses, wakeups*(1+v.requests), a.now))
 }
 
 // stall counts a stall of the generator in the seconds that it covers.
@@ -244,7 +244,7 @@ func (a *aggregate) request(c *httpext.Trail) {
 	if v := tags.vu; v != nil && v.inTransaction {
 		second = v.second
 		end := c.EndTime.Sub(a.t0)
-		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
+		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, nil, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
 		if v.request(end, r, tags.redirect && !a.redirects) {
 			i := a.index.errorClass(metric.AtClient, metric.ErrorRedirects)
@@ -273,8 +273,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
 	second, value := a.second(s.Time), s.Value
+	var pauses []arrivals.Pause // that the value is without
 	if to.span && v != nil {
-		value -= milliseconds(v.pausedIn(s.Time.Sub(a.t0), s.Value))
+		pauses = v.pauses
+		end := s.Time.Sub(a.t0)
+		value -= milliseconds(arrivals.PausedIn(pauses, end-duration(s.Value), end))
 	}
 	if to.ended >= 0 {
 		a.bucket(second).count(to.ended, value)
@@ -329,7 +332,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		cleared = max(0, value-milliseconds(of.stalled))
 	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
 		end := s.Time.Sub(a.t0)
-		stalled := v.stalls.Share(end-time.Duration(value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
+		stalled := v.stalls.Share(end-duration(s.Value), end, pauses, wakeups*(1+v.requests), a.now)
 		cleared = max(0, value-milliseconds(stalled))
 	}
 	for _, i := range to.slos {
@@ -419,3 +422,5 @@ func (b *bucket) observe(i int, v float64) {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -237,3 +237,54 @@ func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 		t.Errorf("%g ms in the second of the schedule and %g in that of the end, want 0 and 2400", began, ended)
 	}
 }
+
+// A stall within a pause is a part of the pause, which no measured time has: it excuses
+// nothing. A stall outside of the pauses is cleared, wherever it is in the transaction.
+func TestStallsInPauses(t *testing.T) {
+	slo := func(name string) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250}
+	}
+	spans := []string{metric.TransactionDuration, metrics.GroupDurationName, metrics.IterationDurationName}
+	for name, c := range map[string]struct {
+		pauses  []arrivals.Pause
+		stall   arrivals.Stall
+		cleared float64
+	}{
+		"within a pause":      {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 1200 * ms, To: 3100 * ms}, 1},
+		"before a pause":      {[]arrivals.Pause{{From: 1750 * ms, To: 3750 * ms}}, arrivals.Stall{From: 1000 * ms, To: 1700 * ms}, 0},
+		"after a pause":       {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 3150 * ms, To: 3850 * ms}, 0},
+		"between pauses":      {[]arrivals.Pause{{From: 1100 * ms, To: 2100 * ms}, {From: 2850 * ms, To: 3850 * ms}}, arrivals.Stall{From: 2100 * ms, To: 2800 * ms}, 0},
+		"mostly in the pause": {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 1200 * ms, To: 3300 * ms}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var slos []spec.SLO
+			for _, name := range spans {
+				slos = append(slos, slo(name))
+			}
+			k := newK6Metrics()
+			a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, Timeout: 5 * time.Second}}})
+			t0 := time.Now().Add(-time.Minute)
+			a.start(t0, t0.Truncate(time.Second))
+			// From 1 s to 3.9 s, of which it thinks for 2 s.
+			one := arrivals.Transaction{Scenario: "payment", Due: time.Second, Latency: 900 * ms, Think: 2 * time.Second, VU: "7", Stalls: stalled(c.stall)}
+			begun := arrivals.TransactionStart(one)
+			a.add([]metrics.SampleContainer{&begun})
+			for _, p := range c.pauses {
+				p.Scenario, p.VU = "payment", "7"
+				a.add([]metrics.SampleContainer{p})
+			}
+			tags := k.registry.RootTagSet().With(arrivals.VUTag, "7").With("scenario", "payment")
+			for _, m := range []*metrics.Metric{k.builtin.GroupDuration, k.builtin.IterationDuration} {
+				a.add([]metrics.SampleContainer{metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(3900 * ms), Value: 2900}}})
+			}
+			a.add([]metrics.SampleContainer{&one})
+			got := pointsOf(a)[a.secondOf(one.Due)]
+			for _, name := range spans {
+				of := func(counted string) float64 { return got[metric.NewSeries(counted, "", "slo", slo(name).ID()).Key()] }
+				if of(metric.Violations) != 1 || of(metric.ViolationsCleared) != c.cleared {
+					t.Errorf("%s: %g violations, %g cleared, want 1 and %g", name, of(metric.Violations), of(metric.ViolationsCleared), c.cleared)
+				}
+			}
+		})
+	}
+}
