@@ -198,6 +198,43 @@ export async function teardown(%[2]s) {
 	}
 }
 
+// What setup() or teardown() acknowledges belongs to no flow: it is in no ledger, so that
+// the run proves nothing.
+func TestAcknowledgedOutsideOfFlows(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	const why = "ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger"
+	for _, part := range []string{"setup", "teardown"} {
+		script := fmt.Sprintf(`
+import http from 'k6/http';
+import exec from 'k6/execution';
+import { Counter } from 'k6/metrics';
+const acknowledged = new Counter('ledger_acknowledged');
+export function %s() {
+  exec.vu.metrics.metadata.ledger_id = 'a';
+  acknowledged.add(1);
+}
+export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
+`, part)
+		var flows []spec.Flow
+		for _, name := range []string{"one", "two"} {
+			load := stages(spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 10, For: 2 * time.Second, Judge: true})
+			flows = append(flows, spec.Flow{Name: name, Scenario: "script.js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
+		}
+		flows[1].Ledger = &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments"}
+		r := certify(t, withFlows(t, options(t, loose(steady(1, time.Second)), script, server.URL), nil, flows...))
+		if v := verdict.Judge(r); v.Outcome != verdict.Invalid {
+			t.Errorf("%s: %s: %s", part, v.Outcome, v.Claim)
+		}
+		if logged := r.Facts.Workers[0].Logged; !strings.HasSuffix(logged, why) {
+			t.Errorf("%s: %s", part, logged)
+		}
+		if stopped := strings.HasSuffix(r.Facts.Stopped, why); stopped != (part == "setup") { // the load ends before teardown()
+			t.Errorf("%s: stopped: %s", part, r.Facts.Stopped)
+		}
+	}
+}
+
 // Each flow has a ledger of its own, on a real database. What one of them loses is FAIL, and
 // counted for that flow alone.
 func TestFlowsHaveTheirOwnLedgers(t *testing.T) {

@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type aggregate struct {
 	vus       map[string]*vu        // by name
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
+	stray     bool                  // something was acknowledged outside of the flows
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
@@ -360,8 +362,15 @@ func boolToFloat(yes bool) float64 {
 	return 0
 }
 
+// acknowledge keeps an identity for the ledger of its flow. One that belongs to no flow
+// would be in no ledger, or missing in another flow's.
 func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
-	if id, ok := s.Metadata[acknowledgedKey]; ok && a.index.ledgers[flow] {
+	id, ok := s.Metadata[acknowledgedKey]
+	switch {
+	case !ok:
+	case flow == outside:
+		a.stray = a.stray || slices.Contains(a.index.ledgers, true)
+	case a.index.ledgers[flow]:
 		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
 	}
 }
