@@ -22,7 +22,7 @@ type Pauses struct {
 // begin begins a transaction.
 func (p *Pauses) begin() { p.asked, p.took = 0, 0 }
 
-// Pause is one of them, since t0, as the outputs get it.
+// Pause is one think time of a transaction, since t0, as the outputs get it.
 type Pause struct {
 	Scenario string // of k6
 	VU       string // value of VUTag
@@ -40,22 +40,22 @@ func PausedIn(pauses []Pause, from, to time.Duration) (d time.Duration) {
 	return d
 }
 
-// pausing holds the Pauses of each VU that serves a schedule, by its number.
-var pausing sync.Map
+// VUs are the pauses of all VUs of a process that serve a schedule.
+type VUs struct{ all sync.Map } // *Pauses by the VU's number
 
-// newPauses makes those of a VU, which PausesOf finds until remove is called.
+// Pauses are those of a VU by its number; nil if it serves no schedule.
+func (v *VUs) Pauses(number uint64) *Pauses {
+	p, _ := v.all.Load(number)
+	found, _ := p.(*Pauses)
+	return found
+}
+
+// newPauses makes those of a VU, which its script finds until remove is called.
 func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
 	c := r.executor.config
 	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
-	pausing.Store(number, p)
-	return p, func() { pausing.Delete(number) }
-}
-
-// PausesOf are the pauses of a VU by its number; nil if it serves no schedule.
-func PausesOf(number uint64) *Pauses {
-	p, _ := pausing.Load(number)
-	found, _ := p.(*Pauses)
-	return found
+	c.process.vus.all.Store(number, p)
+	return p, func() { c.process.vus.all.Delete(number) }
 }
 
 // Take waits for d, or until ctx is done, and reports the pause to out. It fails if the

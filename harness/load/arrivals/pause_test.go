@@ -30,3 +30,25 @@ func TestLateTimersDoNotCountTowardsTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// The VUs of a process are its own: those of another one have the same numbers.
+func TestPausesAreOfOneProcess(t *testing.T) {
+	var all []*process
+	var removals []func()
+	for range 2 {
+		e := newTestExecutor(t, Parameters{Think: time.Second}, 1)
+		e.config.process = &process{}
+		p, remove := (&execution{executor: e}).newPauses(1, "1")
+		if e.config.process.vus.Pauses(1) != p {
+			t.Error("a VU does not find its pauses")
+		}
+		all, removals = append(all, e.config.process), append(removals, remove)
+	}
+	if all[0].vus.Pauses(1) == all[1].vus.Pauses(1) {
+		t.Error("two processes share the pauses of a VU")
+	}
+	removals[0]()
+	if all[0].vus.Pauses(1) != nil || all[1].vus.Pauses(1) == nil {
+		t.Error("not those of the VU that has ended are removed")
+	}
+}
