@@ -58,7 +58,8 @@ func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func(
 	return p, func() { c.process.vus.all.Delete(number) }
 }
 
-// Take waits for d, or until ctx is done, and reports the pause to out. It fails if the
+// Take waits for d, or until ctx is done, and reports the pause to out, before the executor
+// reports the transaction. It fails if the
 // transaction would think for longer than its profile allows, which its VUs and its
 // timeout were planned with.
 func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.SampleContainer) error {
@@ -78,6 +79,6 @@ func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.S
 	}
 	to := time.Since(p.t0)
 	p.took += to - from
-	metrics.PushIfNotDone(ctx, out, Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to})
+	out <- Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to}
 	return nil
 }
