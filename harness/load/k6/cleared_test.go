@@ -127,7 +127,7 @@ func TestViolationsCleared(t *testing.T) {
 }
 
 // A request that is open when the run ends is not reported by k6. It is counted with
-// its duration so far.
+// its duration so far; a transaction that thinks then has none.
 func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second}}})
@@ -143,8 +143,11 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
 		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
 	})
+	thinking := ended("3", 1200*ms, 0)
+	thinking.Think = 5800 * ms
+	a.add([]metrics.SampleContainer{begun("3", 1200*ms), arrivals.Pause{Scenario: "payment", VU: "3", From: 1200 * ms, To: 7000 * ms}, thinking})
 	h := a.bucket(a.secondOf(1000 * ms)).hists[a.flows["payment"].open]
-	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
+	for limit, want := range map[float64]uint64{0: 3, 100: 2, 101: 1, 6000: 1, 6001: 0} {
 		if _, is := h.AtLeast(limit); is != want {
 			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
 		}
