@@ -218,6 +218,24 @@ func TestFlows(t *testing.T) {
 	}
 }
 
+// What a service pushes under OpenTelemetry's names is in no second of a running view, and
+// in those of a record that has been read.
+func TestPushedMetrics(t *testing.T) {
+	second := t0.Unix() + 5
+	f := metric.Frame{Source: "otlp/shop", Second: second, Length: 1, Points: []metric.Point{
+		metric.HistPoint(metric.NewSeries("db.client.operation.duration", "s", "db.system.name", "mysql"), metrictest.Hist(0.25)),
+	}}
+	view, read := newPending(10), timelineOf(f)
+	view.add(f)
+	read.ReadPushed()
+	if got := view.due(endOfTime); len(got) != 0 {
+		t.Errorf("seconds of the view: %v", got)
+	}
+	if got := lines(t, read); !strings.Contains(got, "service,profile=payment,run=20261120T120000Z-payment-0001,scenario=payment queries=1,query_ms=250") {
+		t.Error(got)
+	}
+}
+
 // A request that a script has named "scenario" has the tag of the scenario too.
 func TestNameIsNoKey(t *testing.T) {
 	second := t0.Unix() + 5
