@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,105 @@ func TestFlows(t *testing.T) {
 	}
 	if c.Flows[0].Latency["/view"].Count != 40*14 || c.Flows[0].Latency["/pay"].Count != 0 {
 		t.Errorf("latencies of views: %+v", c.Flows[0].Latency)
+	}
+}
+
+// The scripts of flows get from k6 what they would get by themselves: the data of an
+// asynchronous setup(), undefined where there is none, null where that is the data. The
+// teardown() of one ends before that of the next begins.
+func TestDataOfFlows(t *testing.T) {
+	var mu sync.Mutex
+	var ended []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if name, ok := strings.CutPrefix(r.URL.Path, "/end/"); ok {
+			mu.Lock()
+			ended = append(ended, name)
+			mu.Unlock()
+		}
+	}))
+	defer server.Close()
+	const end = "http.asyncRequest('GET', __ENV.ASSAY_TARGET + '/end/%s')"
+	script := func(name, setup, data, want string) string {
+		request := fmt.Sprintf(end, name)
+		return fmt.Sprintf(`
+import http from 'k6/http';
+%s
+export default function (%s) {
+  if (%s) { throw new Error('wrong data: ' + JSON.stringify(data)); }
+  http.get(__ENV.ASSAY_TARGET + '/');
+}
+export async function teardown(%[2]s) {
+  if (%[3]s) { throw new Error('wrong data at the end: ' + JSON.stringify(data)); }
+  for (let i = 0; i < 3; i++) { await %[4]s; }
+}
+`, setup, data, want, request)
+	}
+	scripts := map[string]string{
+		"async.js": script("async", "export async function setup() { await http.asyncRequest('GET', __ENV.ASSAY_TARGET + '/'); return { a: 1 }; }", "data", "data.a !== 1"),
+		"none.js":  script("none", "", "data = 'default'", "data !== 'default'"),
+		"null.js":  script("null", "export function setup() { return null; }", "data = 'default'", "data !== null"),
+		"empty.js": script("empty", "export async function setup() {}", "data = 'default'", "data !== 'default'"),
+	}
+	var flows []spec.Flow
+	for _, name := range []string{"async", "none", "null", "empty"} {
+		load := stages(spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 10, For: 2 * time.Second, Judge: true})
+		flows = append(flows, spec.Flow{Name: name, Scenario: name + ".js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
+	}
+	o := withFlows(t, options(t, loose(steady(1, time.Second)), "", server.URL), scripts, flows...)
+	o.Workers = 2 // of which one gets the data from the other
+	r := certify(t, o)
+	for _, f := range r.PerFlow() {
+		n, _ := f.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Completed}}, whole(r))
+		if planned := f.Plan.Load.Arrivals(); int64(n) != planned {
+			t.Errorf("%s: %g of %d transactions completed", f.Plan.Profile.Flow, n, planned)
+		}
+	}
+	for _, w := range r.Facts.Workers {
+		if w.Logged != "" {
+			t.Errorf("%s: %s", w.Source, w.Logged)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"async", "async", "async", "none", "none", "none", "null", "null", "null", "empty", "empty", "empty"}; !slices.Equal(ended, want) {
+		t.Errorf("ended: %v, want %v", ended, want)
+	}
+}
+
+// What setup() or teardown() acknowledges belongs to no flow: it is in no ledger, so that
+// the run proves nothing.
+func TestAcknowledgedOutsideOfFlows(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	const why = "ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger"
+	for _, part := range []string{"setup", "teardown"} {
+		script := fmt.Sprintf(`
+import http from 'k6/http';
+import exec from 'k6/execution';
+import { Counter } from 'k6/metrics';
+const acknowledged = new Counter('ledger_acknowledged');
+export function %s() {
+  exec.vu.metrics.metadata.ledger_id = 'a';
+  acknowledged.add(1);
+}
+export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
+`, part)
+		var flows []spec.Flow
+		for _, name := range []string{"one", "two"} {
+			load := stages(spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 10, For: 2 * time.Second, Judge: true})
+			flows = append(flows, spec.Flow{Name: name, Scenario: "script.js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
+		}
+		flows[1].Ledger = &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments"}
+		r := certify(t, withFlows(t, options(t, loose(steady(1, time.Second)), script, server.URL), nil, flows...))
+		if v := verdict.Judge(r); v.Outcome != verdict.Invalid {
+			t.Errorf("%s: %s: %s", part, v.Outcome, v.Claim)
+		}
+		if logged := r.Facts.Workers[0].Logged; !strings.HasSuffix(logged, why) {
+			t.Errorf("%s: %s", part, logged)
+		}
+		if stopped := strings.HasSuffix(r.Facts.Stopped, why); stopped != (part == "setup") { // the load ends before teardown()
+			t.Errorf("%s: stopped: %s", part, r.Facts.Stopped)
+		}
 	}
 }
 

@@ -10,7 +10,9 @@ const acknowledged = new Counter('ledger_acknowledged');
 let metadata;
 
 // ack records that the target has acknowledged this identity. It is sent as metadata
-// of a sample: as a tag, each identity would create a time series.
+// of a sample: as a tag, each identity would create a time series. In a profile with flows
+// only transactions may call it: what setup() or teardown() acknowledges is of no flow, and
+// ends the run.
 export function ack(id) {
   metadata ??= exec.vu.metrics.metadata;
   metadata.ledger_id = String(id);

@@ -30,15 +30,17 @@ type Parameters struct {
 	Hosts    []string      `json:"hosts"`              // allowed targets, in addition to loopback
 }
 
-// Register makes the executor known to k6. start waits for the fleet's common
-// start; nil starts at the next whole second. marks are of the requests; nil: none.
-func Register(start Starter, marks *mark.Marks) {
+// Register makes the executor known to k6, and returns its VUs. start waits for the
+// fleet's common start; nil starts at the next whole second. marks are of the requests;
+// nil: none.
+func Register(start Starter, marks *mark.Marks) *VUs {
 	shared := &process{starter: start}
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
 		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), process: shared, marks: marks}
 		err := json.Unmarshal(raw, c)
 		return c, err
 	})
+	return &shared.vus
 }
 
 // executorConfig is the executor's configuration in k6.

@@ -187,13 +187,13 @@ func (r *execution) waitUntil(end time.Duration) {
 
 // run runs one iteration, the transaction with this number, and reports it.
 func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *Pauses) {
-	pauses.total = 0
+	pauses.begin()
 	t.Trace = r.marks.Begin(t.VU, number)
 	r.out <- (*TransactionStart)(t)
 	err := vu.RunOnce()
 	end := time.Now()
 	t.Trace.End()
-	t.Think = pauses.total
+	t.Think = pauses.took
 	t.Latency = end.Sub(r.t0) - t.Due - t.Think
 	interrupted := r.ctx.Err() != nil
 	if interrupted && t.Due > r.stopped() {

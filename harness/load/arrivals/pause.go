@@ -15,11 +15,14 @@ import (
 type Pauses struct {
 	scenario, vu string
 	t0           time.Time
-	limit        time.Duration // for all of a transaction
-	total        time.Duration // of the current transaction
+	limit        time.Duration // of what a transaction asks for
+	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
 }
 
-// Pause is one of them, since t0, as the outputs get it.
+// begin begins a transaction.
+func (p *Pauses) begin() { p.asked, p.took = 0, 0 }
+
+// Pause is one think time of a transaction, since t0, as the outputs get it.
 type Pause struct {
 	Scenario string // of k6
 	VU       string // value of VUTag
@@ -29,34 +32,44 @@ type Pause struct {
 // GetSamples is empty: only our output reads it.
 func (Pause) GetSamples() []metrics.Sample { return nil }
 
-// pausing holds the Pauses of each VU that serves a schedule, by its number.
-var pausing sync.Map
-
-// newPauses makes those of a VU, which PausesOf finds until remove is called.
-func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
-	c := r.executor.config
-	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
-	pausing.Store(number, p)
-	return p, func() { pausing.Delete(number) }
+// PausedIn is how much of the time between two instants pauses take, which do not overlap.
+func PausedIn(pauses []Pause, from, to time.Duration) (d time.Duration) {
+	for _, p := range pauses {
+		d += max(0, min(to, p.To)-max(from, p.From))
+	}
+	return d
 }
 
-// PausesOf are the pauses of a VU by its number; nil if it serves no schedule.
-func PausesOf(number uint64) *Pauses {
-	p, _ := pausing.Load(number)
+// VUs are the pauses of all VUs of a process that serve a schedule.
+type VUs struct{ all sync.Map } // *Pauses by the VU's number
+
+// Pauses are those of a VU by its number; nil if it serves no schedule.
+func (v *VUs) Pauses(number uint64) *Pauses {
+	p, _ := v.all.Load(number)
 	found, _ := p.(*Pauses)
 	return found
 }
 
-// Take waits for d, or until ctx is done, and reports the pause to out. It fails if the
+// newPauses makes those of a VU, which its script finds until remove is called.
+func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
+	c := r.executor.config
+	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
+	c.process.vus.all.Store(number, p)
+	return p, func() { c.process.vus.all.Delete(number) }
+}
+
+// Take waits for d, or until ctx is done, and reports the pause to out, before the executor
+// reports the transaction. It fails if the
 // transaction would think for longer than its profile allows, which its VUs and its
 // timeout were planned with.
 func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.SampleContainer) error {
 	switch {
 	case p.limit == 0:
 		return fmt.Errorf(`the profile has no "think": give it the longest time that a transaction thinks, for example "think": %q`, d.String())
-	case p.total+d > p.limit:
-		return fmt.Errorf(`the transaction would think for %s, longer than the profile's "think" of %s`, p.total+d, p.limit)
+	case p.asked+d > p.limit:
+		return fmt.Errorf(`the transaction would think for %s, longer than the profile's "think" of %s`, p.asked+d, p.limit)
 	}
+	p.asked += d
 	from := time.Since(p.t0)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -65,7 +78,7 @@ func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.S
 	case <-ctx.Done():
 	}
 	to := time.Since(p.t0)
-	p.total += to - from
-	metrics.PushIfNotDone(ctx, out, Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to})
+	p.took += to - from
+	out <- Pause{Scenario: p.scenario, VU: p.vu, From: from, To: to}
 	return nil
 }

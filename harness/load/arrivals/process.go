@@ -12,6 +12,7 @@ import (
 // for each, but the process registers, waits for the start and guards its connections once.
 type process struct {
 	starter Starter // nil: each process starts by itself, at a whole second
+	vus     VUs
 
 	mu      sync.Mutex
 	ready   bool

@@ -154,10 +154,11 @@ func (s *Stalls) lagOf(due, now time.Duration) time.Duration {
 }
 
 // Share is the most that the generator's stalls can have added to an operation between
-// two instants: the time for which the generator stalled during it, but for each
-// wake-up by the network no more than the longest delay among these stalls. It counts
-// the stalls known at now, is safe for concurrent use, and is 0 for nil.
-func (s *Stalls) Share(from, to time.Duration, wakeups int, now time.Duration) time.Duration {
+// two instants, less its pauses, which do not overlap: the time for which the generator
+// stalled during it, but for each wake-up by the network no more than the longest delay
+// among these stalls. What a stall adds to a pause is a part of the pause. It counts the
+// stalls known at now, is safe for concurrent use, and is 0 for nil.
+func (s *Stalls) Share(from, to time.Duration, pauses []Pause, wakeups int, now time.Duration) time.Duration {
 	if s == nil || to <= from {
 		return 0
 	}
@@ -166,7 +167,8 @@ func (s *Stalls) Share(from, to time.Duration, wakeups int, now time.Duration) t
 	defer s.mu.Unlock()
 	var stalled, longest time.Duration
 	for i := len(s.past) - 1; i >= 0 && s.past[i].To > from; i-- {
-		if in := min(to, s.past[i].To) - max(from, s.past[i].From); in > 0 {
+		begin, end := max(from, s.past[i].From), min(to, s.past[i].To)
+		if in := end - begin - PausedIn(pauses, begin, end); in > 0 {
 			stalled += in
 			longest = max(longest, s.past[i].Delay)
 		}

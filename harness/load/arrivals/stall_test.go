@@ -115,12 +115,12 @@ func TestShareOfASpan(t *testing.T) {
 		{2100 * ms, 3000 * ms, 3, 0},
 		{1200 * ms, 1200 * ms, 3, 0},
 	} {
-		if got := s.Share(c.from, c.to, c.wakeups, 3000*ms); got != c.want {
+		if got := s.Share(c.from, c.to, nil, c.wakeups, 3000*ms); got != c.want {
 			t.Errorf("from %s to %s with %d wake-ups: %s, want %s", c.from, c.to, c.wakeups, got, c.want)
 		}
 	}
 	// A stall that has not been registered yet counts.
-	if got := s.Share(3000*ms, 3400*ms, 3, 3500*ms); got != 400*ms {
+	if got := s.Share(3000*ms, 3400*ms, nil, 3, 3500*ms); got != 400*ms {
 		t.Errorf("in a stall that is not over: %s", got)
 	}
 	if got := s.unreported(); len(got) != 3 {
@@ -128,6 +128,31 @@ func TestShareOfASpan(t *testing.T) {
 	}
 	if got := s.unreported(); len(got) != 0 {
 		t.Errorf("%v reported twice", got)
+	}
+}
+
+// What a stall adds to a pause is a part of the pause.
+func TestShareOfASpanWithPauses(t *testing.T) {
+	s := StalledFor(Stall{From: 1000 * ms, To: 1500 * ms}, Stall{From: 2000 * ms, To: 2100 * ms})
+	for name, c := range map[string]struct {
+		pauses []Pause
+		want   time.Duration
+	}{
+		"none":                      {nil, 600 * ms},
+		"between the stalls":        {[]Pause{{From: 1500 * ms, To: 2000 * ms}}, 600 * ms},
+		"one stall in a pause":      {[]Pause{{From: 900 * ms, To: 1500 * ms}}, 100 * ms},
+		"a pause begins in a stall": {[]Pause{{From: 1400 * ms, To: 1900 * ms}}, 500 * ms},
+		"a pause ends in a stall":   {[]Pause{{From: 900 * ms, To: 1100 * ms}}, 500 * ms},
+		"two pauses":                {[]Pause{{From: 900 * ms, To: 1500 * ms}, {From: 2050 * ms, To: 2100 * ms}}, 50 * ms},
+		"all of it":                 {[]Pause{{From: 0, To: 3000 * ms}}, 0},
+	} {
+		if got := s.Share(900*ms, 2200*ms, c.pauses, 3, 3000*ms); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	// The longest delay is that of a stall outside of the pauses.
+	if got := s.Share(900*ms, 2200*ms, []Pause{{From: 900 * ms, To: 1500 * ms}}, 1, 3000*ms); got != 100*ms {
+		t.Errorf("one wake-up: %s, want 100 ms", got)
 	}
 }
 
@@ -139,7 +164,7 @@ func TestLateEchoes(t *testing.T) {
 	for sent := 1000 * ms; sent < 3000*ms; sent += 50 * ms {
 		s.echo(sent, sent+60*ms)
 	}
-	if got := s.Share(1000*ms, 3000*ms, 3, 1010*ms); got != 180*ms {
+	if got := s.Share(1000*ms, 3000*ms, nil, 3, 1010*ms); got != 180*ms {
 		t.Errorf("a wait of 2 s is cleared of %s, want 180 ms", got)
 	}
 	total := time.Duration(0)

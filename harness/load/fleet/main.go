@@ -48,8 +48,10 @@ func (m Main) argument() (name, source string, err error) {
 func function(flow int) string { return fmt.Sprintf("flow%d", flow) }
 
 // importAll is a module with a function for each script, which runs its default function,
-// and with a setup and a teardown that run those of all scripts. Each script gets what its
-// own setup has returned. The options of all scripts are the same (CheckScripts).
+// and with a setup and a teardown that run those of all scripts in turn. Each script gets
+// what its own setup has returned, as k6 would hand it over: null stays null, and
+// undefined, which k6 would turn into null, is left out. The options of all scripts are the
+// same (CheckScripts).
 func importAll(scripts []string) (string, error) {
 	var b strings.Builder
 	for i, script := range scripts {
@@ -62,7 +64,7 @@ func importAll(scripts []string) (string, error) {
 			return "", fmt.Errorf("find the script: %w", err)
 		}
 		fmt.Fprintf(&b, "import * as script%d from %s;\n", i, name)
-		fmt.Fprintf(&b, "export function %s(data) { return script%d.default(data[%d]); }\n", function(i), i, i)
+		fmt.Fprintf(&b, "export function %s(data) { return script%d.default(data[%d].data); }\n", function(i), i, i)
 	}
 	b.WriteString("const scripts = [")
 	for i := range scripts {
@@ -70,8 +72,17 @@ func importAll(scripts []string) (string, error) {
 	}
 	b.WriteString(`];
 export const options = script0.options;
-export function setup() { return scripts.map((s) => (s.setup ? s.setup() : undefined)); }
-export function teardown(data) { scripts.forEach((s, i) => s.teardown && s.teardown(data[i])); }
+export async function setup() {
+  const all = [];
+  for (const s of scripts) {
+    const data = s.setup ? await s.setup() : undefined;
+    all.push(data === undefined ? {} : { data });
+  }
+  return all;
+}
+export async function teardown(all) {
+  for (const [i, s] of scripts.entries()) if (s.teardown) await s.teardown(all[i].data);
+}
 export default function () {} // k6 requires one
 `)
 	return b.String(), nil

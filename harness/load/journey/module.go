@@ -22,16 +22,19 @@ import (
 // waits.
 const ImportPath = "k6/x/assay/journey"
 
-// Register makes the module known to k6.
-func Register() { modules.Register(ImportPath, root{}) }
+// Register makes the module known to k6. vus are those that serve a schedule.
+func Register(vus *arrivals.VUs) { modules.Register(ImportPath, &root{vus}) }
 
-type root struct{}
+type root struct{ vus *arrivals.VUs }
 
 // NewModuleInstance makes the module of a VU.
-func (root) NewModuleInstance(vu modules.VU) modules.Instance { return &module{vu} }
+func (r *root) NewModuleInstance(vu modules.VU) modules.Instance { return &module{vu, r.vus} }
 
 // module is the module of one VU.
-type module struct{ vu modules.VU }
+type module struct {
+	vu  modules.VU
+	vus *arrivals.VUs
+}
 
 // Exports is think.
 func (m *module) Exports() modules.Exports {
@@ -56,7 +59,7 @@ func (m *module) wait(seconds float64) error {
 		return fmt.Errorf("%g is not a number of seconds from 0 to %d", seconds, maxSeconds)
 	}
 	d := time.Duration(seconds * float64(time.Second))
-	if p := arrivals.PausesOf(state.VUID); p != nil {
+	if p := m.vus.Pauses(state.VUID); p != nil {
 		return p.Take(m.vu.Context(), d, state.Samples)
 	}
 	select {

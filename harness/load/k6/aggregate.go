@@ -8,7 +8,6 @@ import (
 	"go.k6.io/k6/metrics"
 
 	"assay/harness/load/arrivals"
-	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 )
@@ -38,6 +37,7 @@ type aggregate struct {
 	vus       map[string]*vu        // by name
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
+	stray     bool                  // something was acknowledged outside of the flows
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
@@ -56,15 +56,6 @@ type flow struct {
 type txnSeries struct {
 	duration, scheduled, ended, lag, displaced, lost, undone, queueing, stall, open int
 	outcomes                                                                        [4]int
-}
-
-// bucket is one second so far: values and histograms by series.
-type bucket struct {
-	values  []float64
-	hists   []*metric.Hist
-	touched []bool
-	// examples are exemplars by series, few.
-	examples map[int]*kept
 }
 
 func newAggregate(s Session) *aggregate {
@@ -142,224 +133,12 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 	}
 }
 
-// transaction counts one slot of the schedule in its scheduled second.
-func (a *aggregate) transaction(t *arrivals.Transaction) {
-	v := &vu{}
-	if t.VU != "" {
-		v = a.vu(t.VU)
-		defer v.end()
-	}
-	f, outcome := a.flows[t.Scenario], t.Outcome
-	if v.failed && outcome == arrivals.Completed {
-		outcome = arrivals.Failed
-	}
-	if a.first == nil || t.Due < a.first.Due {
-		a.first = t
-	}
-	b := a.bucket(a.secondOf(t.Due))
-	latency := milliseconds(t.Latency)
-	b.observe(f.duration, latency)
-	b.count(f.outcomes[outcome], 1)
-	if outcome == arrivals.Completed {
-		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
-	}
-	if class := transactionClass(outcome, v); class != "" {
-		i := a.index.errorClass(t.Scenario, metric.AtClient, class)
-		b.count(i, 1)
-		v.err(i)
-	}
-	b.observe(f.lag, milliseconds(t.Lag))
-	b.observe(f.queueing, milliseconds(t.Queueing))
-	if t.Lag > f.DisplacedAfter {
-		b.count(f.displaced, 1)
-	}
-	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing
-	if droppedByGenerator {
-		b.count(f.lost, 1)
-	}
-	cleared := a.withoutGenerator(t, v.requests)
-	stillFailed := false // not completed, even when cleared of the generator's share
-	switch outcome {
-	case arrivals.Failed:
-		stillFailed = !v.failedByGenerator()
-	case arrivals.TimedOut:
-		stillFailed = cleared > f.Timeout
-	case arrivals.Dropped:
-		stillFailed = !droppedByGenerator
-	}
-	if outcome != arrivals.Completed {
-		b.count(f.undone, boolToFloat(!stillFailed))
-	}
-	for _, i := range f.slos {
-		slo := a.index.slos[i]
-		measured := outcome != arrivals.Completed || slo.Violates(latency)
-		if measured {
-			v.violate(i)
-		}
-		a.judge(b, i, measured,
-			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
-	}
-	for _, total := range a.txnTotals {
-		*total++
-	}
-	a.example(b, f.duration, t, outcome, v)
-	if t.Interrupted { // k6 does not report a request that is open when the run ends
-		b.observe(f.open, milliseconds(t.Due+t.Latency+t.Think-v.last))
-	}
-}
-
-// wakeups is the number of wake-ups per request that a generator short of CPU delays:
-// the goroutine that sends it, the one that reads the response (net/http has one of
-// each per connection), and the VU that waits for it.
-const wakeups = 3
-
-// withoutGenerator is a transaction's latency without the generator's share: its lag at the
-// start, and its stalls while the transaction ran.
-func (a *aggregate) withoutGenerator(t *arrivals.Transaction, requests int) time.Duration {
-	if t.Outcome == arrivals.Dropped {
-		return t.Latency
-	}
-	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency+t.Think
-	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, wakeups*(1+requests), a.now))
-}
-
 // stall counts a stall of the generator in the seconds that it covers.
 func (a *aggregate) stall(s arrivals.Stall) {
 	for from := s.From; from < s.To; {
 		to := min(s.To, from.Truncate(time.Second)+time.Second)
 		a.bucket(a.secondOf(from)).count(a.flows[s.Scenario].stall, milliseconds(to-from))
 		from = to
-	}
-}
-
-// request adds the samples of one request.
-func (a *aggregate) request(c *httpext.Trail) {
-	r := requestResult{failed: c.Failed.Valid && c.Failed.Bool}
-	all := c.GetSamples()
-	if len(all) == 0 {
-		return
-	}
-	a.index.find(all[0].TimeSeries, a)
-	tags, second := a.index.last, a.second(c.EndTime)
-	if v := tags.vu; v != nil && v.inTransaction {
-		second = v.second
-		end := c.EndTime.Sub(a.t0)
-		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
-		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
-		if v.request(end, r, tags.redirect && !a.redirects) {
-			i := a.index.errorClass(scenarioOf(tags.tags), metric.AtClient, metric.ErrorRedirects)
-			a.bucket(second).count(i, 1)
-			v.err(i)
-		}
-	}
-	if r.failed {
-		if tags.class < 0 {
-			tags.class = a.index.requestClass(tags.tags)
-		}
-		a.bucket(second).count(tags.class, 1)
-		if tags.vu != nil {
-			tags.vu.err(tags.class)
-		}
-	}
-	for i := range all {
-		a.sample(&all[i], &r)
-	}
-}
-
-// sample counts a sample in the second in which its VU's transaction was scheduled,
-// or, outside of a transaction, in its own second. of is the request that it
-// measures, or nil.
-func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
-	to := a.index.find(s.TimeSeries, a)
-	v := a.index.last.vu
-	second, value := a.second(s.Time), s.Value
-	if to.span && v != nil {
-		value -= milliseconds(v.pausedIn(s.Time.Sub(a.t0), s.Value))
-	}
-	if to.ended >= 0 {
-		a.bucket(second).count(to.ended, value)
-	}
-	if v != nil && v.inTransaction {
-		second = v.second
-	}
-	b := a.bucket(second)
-	*to.total++
-	switch to.kind {
-	case metrics.Rate:
-		b.count(to.index, 1)
-		hit := 0.0
-		if value != 0 {
-			hit = 1
-		}
-		b.count(to.occurred, hit)
-	case metrics.Trend:
-		b.observe(to.index, value)
-	case metrics.Gauge:
-		b.set(to.index, value)
-	default:
-		b.count(to.index, value)
-		if to.class >= 0 {
-			b.count(to.class, value)
-		}
-		switch s.Metric.Name {
-		case acknowledgedMetric:
-			a.acknowledge(s, to.flow)
-		case metric.ErrorsByClass, sql.ErrorsMetric:
-			if v != nil {
-				v.classified = true
-				class := to.class
-				if class < 0 { // the counter is by class itself
-					class = to.index
-				}
-				v.err(class)
-			}
-		}
-	}
-	if len(to.slos) == 0 {
-		return
-	}
-	failed, byGenerator, cleared := false, false, value
-	switch {
-	case of == nil && v != nil && v.inTransaction && to.kind == metrics.Rate:
-		byGenerator = v.failedByGenerator() // e.g. a check of a missing response
-	case of != nil && to.kind == metrics.Rate && of.byGenerator:
-		cleared = 0
-	case of != nil && to.kind == metrics.Trend:
-		failed = of.failed && isRequestDuration(s.Metric.Name)
-		cleared = max(0, value-milliseconds(of.stalled))
-	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
-		end := s.Time.Sub(a.t0)
-		stalled := v.stalls.Share(end-time.Duration(value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
-		cleared = max(0, value-milliseconds(stalled))
-	}
-	for _, i := range to.slos {
-		slo := a.index.slos[i]
-		measured := failed || slo.Violates(value)
-		if measured && v != nil && v.inTransaction {
-			v.violate(i)
-		}
-		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
-	}
-}
-
-// judge counts a sample of an SLO, whether it violates the SLO as measured, and
-// whether it still does when cleared of the generator's share.
-func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
-	b.count(a.index.judged[slo], 1)
-	b.count(a.index.broken[slo], boolToFloat(measured))
-	b.count(a.index.cleared[slo], boolToFloat(measured && cleared))
-}
-
-func boolToFloat(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
-	if id, ok := s.Metadata[acknowledgedKey]; ok && a.index.ledgers[flow] {
-		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
 	}
 }
 
@@ -393,29 +172,6 @@ func (a *aggregate) bucket(second int64) *bucket {
 	return b
 }
 
-func (b *bucket) grow(i int) {
-	for len(b.values) <= i {
-		b.values, b.hists, b.touched = append(b.values, 0), append(b.hists, nil), append(b.touched, false)
-	}
-	b.touched[i] = true
-}
-
-func (b *bucket) count(i int, v float64) {
-	b.grow(i)
-	b.values[i] += v
-}
-
-func (b *bucket) set(i int, v float64) {
-	b.grow(i)
-	b.values[i] = v
-}
-
-func (b *bucket) observe(i int, v float64) {
-	b.grow(i)
-	if b.hists[i] == nil {
-		b.hists[i] = &metric.Hist{}
-	}
-	b.hists[i].Record(v, 1)
-}
-
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -127,7 +127,7 @@ func TestViolationsCleared(t *testing.T) {
 }
 
 // A request that is open when the run ends is not reported by k6. It is counted with
-// its duration so far.
+// its duration so far; a transaction that thinks then has none.
 func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second}}})
@@ -143,8 +143,11 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
 		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
 	})
+	thinking := ended("3", 1200*ms, 0)
+	thinking.Think = 5800 * ms
+	a.add([]metrics.SampleContainer{begun("3", 1200*ms), arrivals.Pause{Scenario: "payment", VU: "3", From: 1200 * ms, To: 7000 * ms}, thinking})
 	h := a.bucket(a.secondOf(1000 * ms)).hists[a.flows["payment"].open]
-	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
+	for limit, want := range map[float64]uint64{0: 3, 100: 2, 101: 1, 6000: 1, 6001: 0} {
 		if _, is := h.AtLeast(limit); is != want {
 			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
 		}
@@ -235,5 +238,56 @@ func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	got, key := pointsOf(a), metric.NewSeries(metric.EndedRequestTime, "").Key()
 	if began, ended := got[a.secondOf(time.Second)][key], got[a.secondOf(3*time.Second)][key]; began != 0 || ended != 2400 {
 		t.Errorf("%g ms in the second of the schedule and %g in that of the end, want 0 and 2400", began, ended)
+	}
+}
+
+// A stall within a pause is a part of the pause, which no measured time has: it excuses
+// nothing. A stall outside of the pauses is cleared, wherever it is in the transaction.
+func TestStallsInPauses(t *testing.T) {
+	slo := func(name string) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250}
+	}
+	spans := []string{metric.TransactionDuration, metrics.GroupDurationName, metrics.IterationDurationName}
+	for name, c := range map[string]struct {
+		pauses  []arrivals.Pause
+		stall   arrivals.Stall
+		cleared float64
+	}{
+		"within a pause":      {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 1200 * ms, To: 3100 * ms}, 1},
+		"before a pause":      {[]arrivals.Pause{{From: 1750 * ms, To: 3750 * ms}}, arrivals.Stall{From: 1000 * ms, To: 1700 * ms}, 0},
+		"after a pause":       {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 3150 * ms, To: 3850 * ms}, 0},
+		"between pauses":      {[]arrivals.Pause{{From: 1100 * ms, To: 2100 * ms}, {From: 2850 * ms, To: 3850 * ms}}, arrivals.Stall{From: 2100 * ms, To: 2800 * ms}, 0},
+		"mostly in the pause": {[]arrivals.Pause{{From: 1100 * ms, To: 3100 * ms}}, arrivals.Stall{From: 1200 * ms, To: 3300 * ms}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var slos []spec.SLO
+			for _, name := range spans {
+				slos = append(slos, slo(name))
+			}
+			k := newK6Metrics()
+			a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, Timeout: 5 * time.Second}}})
+			t0 := time.Now().Add(-time.Minute)
+			a.start(t0, t0.Truncate(time.Second))
+			// From 1 s to 3.9 s, of which it thinks for 2 s.
+			one := arrivals.Transaction{Scenario: "payment", Due: time.Second, Latency: 900 * ms, Think: 2 * time.Second, VU: "7", Stalls: stalled(c.stall)}
+			begun := arrivals.TransactionStart(one)
+			a.add([]metrics.SampleContainer{&begun})
+			for _, p := range c.pauses {
+				p.Scenario, p.VU = "payment", "7"
+				a.add([]metrics.SampleContainer{p})
+			}
+			tags := k.registry.RootTagSet().With(arrivals.VUTag, "7").With("scenario", "payment")
+			for _, m := range []*metrics.Metric{k.builtin.GroupDuration, k.builtin.IterationDuration} {
+				a.add([]metrics.SampleContainer{metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(3900 * ms), Value: 2900}}})
+			}
+			a.add([]metrics.SampleContainer{&one})
+			got := pointsOf(a)[a.secondOf(one.Due)]
+			for _, name := range spans {
+				of := func(counted string) float64 { return got[metric.NewSeries(counted, "", "slo", slo(name).ID()).Key()] }
+				if of(metric.Violations) != 1 || of(metric.ViolationsCleared) != c.cleared {
+					t.Errorf("%s: %g violations, %g cleared, want 1 and %g", name, of(metric.Violations), of(metric.ViolationsCleared), c.cleared)
+				}
+			}
+		})
 	}
 }

@@ -168,15 +168,15 @@ func (a *aggregate) describe(outcome arrivals.Outcome, sampled bool, v *vu, clas
 	return append(labels, metric.ViolatesLabels(ids)...)
 }
 
-// violate notes that the VU's transaction violates an SLO.
-func (v *vu) violate(slo int) {
+// noteViolation notes that the VU's transaction violates an SLO.
+func (v *vu) noteViolation(slo int) {
 	if !slices.Contains(v.violated, slo) {
 		v.violated = append(v.violated, slo)
 	}
 }
 
-// err notes the class of an error, by its series; the first one counts.
-func (v *vu) err(class int) {
+// noteError notes the class of an error, by its series; the first one counts.
+func (v *vu) noteError(class int) {
 	if !v.erred {
 		v.erred, v.class = true, class
 	}

@@ -173,10 +173,16 @@ func (o *frameOutput) deliver(ctx context.Context, body []byte) (err error) {
 	return err
 }
 
+// errStray ends a run: what was acknowledged could not be compared.
+var errStray = errors.New("ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger")
+
 // flush sends frames and acknowledged identities, and retries until the deadline.
 // Samples that arrive meanwhile stay in the aggregate.
 func (o *frameOutput) flush(t drained, deadline time.Time) error {
 	defer o.agg.recycle(t)
+	if t.stray {
+		return errStray
+	}
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++

@@ -77,7 +77,7 @@ type mapping struct {
 	ended    int    // index of the series in ended; -1: none
 	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
-	flow     int    // number of the scenario
+	flow     int    // number of the scenario, or outside
 	span     bool   // its samples are times of a part of the script, which may think
 	total    *int64 // samples of the series' name, over the whole run
 }
@@ -217,10 +217,22 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 			s.slos = append(s.slos, i)
 		}
 	}
-	if scenario, ok := ts.Tags.Get("scenario"); ok {
-		s.flow = max(0, slices.Index(c.flows, scenario))
-	}
+	s.flow = c.flowOf(ts.Tags)
 	return s
+}
+
+// outside is in the place of a flow for samples of setup() and teardown(), which belong to
+// none of several.
+const outside = -1
+
+// flowOf is the number of the scenario that samples with these tags belong to. A profile
+// with one scenario has setup() and teardown() of its own.
+func (c *seriesIndex) flowOf(tags *metrics.TagSet) int {
+	if len(c.flows) == 1 {
+		return 0
+	}
+	scenario, _ := tags.Get("scenario")
+	return slices.Index(c.flows, scenario)
 }
 
 // labels are the kept tags of a time series, or the overflow label.

@@ -53,16 +53,6 @@ func (v *vu) paused(p arrivals.Pause) {
 	v.last = max(v.last, p.To)
 }
 
-// pausedIn is for how long the script paused in a time that ended at end and took so many
-// ms.
-func (v *vu) pausedIn(end time.Duration, ms float64) (d time.Duration) {
-	from := end - time.Duration(ms*float64(time.Millisecond))
-	for _, p := range v.pauses {
-		d += max(0, min(end, p.To)-max(from, p.From))
-	}
-	return d
-}
-
 func (v *vu) end() { *v = vu{violated: v.violated[:0], pauses: v.pauses[:0]} }
 
 // failedByGenerator reports whether a request failed, and each that did had no response

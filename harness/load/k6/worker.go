@@ -29,19 +29,20 @@ type worker struct {
 // Main runs k6 with args and ends the process with k6's exit code.
 func Main(args []string) {
 	w := &worker{wire: wire.FromEnvironment(), marks: &mark.Marks{}}
+	var vus *arrivals.VUs
 	if w.wire != nil {
 		cleanEnvironment()
-		arrivals.Register(w, w.marks)
+		vus = arrivals.Register(w, w.marks)
 		w.marks.Register()
 	} else {
-		arrivals.Register(nil, nil)
+		vus = arrivals.Register(nil, nil)
 	}
 	// Scripts use the extensions of this binary: k6 would download another binary for
 	// k6/x/sql, whose version it cannot determine.
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.Register()
-	journey.Register()
+	journey.Register(vus)
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()

@@ -128,7 +128,8 @@ func (t *Transaction) Trace() (Trace, bool) {
 	return Trace{t.id, t.sampled}, t.requests.Load() > 0
 }
 
-// Mark adds the headers of a request of the transaction. Those that the script has set stay as they are.
+// Mark adds the headers of a request of the transaction. Those that the script has set stay
+// as they are.
 func (t *Transaction) Mark(h http.Header) {
 	for _, f := range t.fixed {
 		if h[f.name] == nil {

@@ -6,13 +6,19 @@
 // could not be written during the run are written at its end, from the record; writing
 // a second again overwrites it.
 //
+// Of other senders a View has nothing: an increase that they report may belong to any of the
+// last ten seconds, most of which are written by then, and whether a service's metrics are
+// read depends on all of its senders (record.Timeline.ReadPushed). Push has those of the
+// service that the record has read under OpenTelemetry's names.
+//
 // # Schema
 //
 // One point per second and tag set, merged over all sources; percentiles are those of
-// the second's merged histogram. Every point has the tags run, profile and scenario
-// (the script's name without folder and .js). Every field except the texts of run_event
-// is a float. Times are in milliseconds, shares in [0,1]. A field without data is
-// omitted, and so is a point without fields.
+// the second's merged histogram. Every point has the tags run, profile and scenario: the
+// script's name without folder and .js. In a profile with flows it is the name of the flow
+// that a point is of (transaction, request, arrival), or else the profile's. Every field
+// except the texts of run_event is a float. Times are in milliseconds, shares in [0,1]. A
+// field without data is omitted, and so is a point without fields.
 //
 //	transaction    by the second in which it was scheduled; tag name=transaction
 //	  count, rate            transactions that ended, with any outcome

@@ -22,8 +22,13 @@ func (s *second) transactions() {
 	}
 }
 
+// requests makes a point for each name of requests; equal names of two flows are apart.
 func (s *second) requests() {
-	for _, group := range s.groups(metric.RequestDuration, "name") {
+	keys := []string{"name"}
+	if len(s.Plan.Profile.Flows) > 0 {
+		keys = append(keys, "scenario")
+	}
+	for _, group := range s.groups(metric.RequestDuration, keys...) {
 		h := s.hist(metric.RequestDuration, group...)
 		failed, found := s.sum(metric.RequestFailed+metric.RateOccurred, group...)
 		all, _ := s.sum(metric.RequestFailed+metric.RateTotal, group...)
@@ -38,7 +43,11 @@ func (s *second) requests() {
 		if name == "" {
 			name = "other" // overflow: more names than metric.MaxSeries
 		}
-		s.add("request", f, "name", name)
+		tags := []string{"name", name}
+		if len(group) > 1 && group[1].Value != "" { // else of setup() or teardown(), or overflow
+			tags = append(tags, "scenario", group[1].Value)
+		}
+		s.add("request", f, tags...)
 	}
 }
 

@@ -172,6 +172,81 @@ func TestGolden(t *testing.T) {
 	golden(t, "second.line", text+string(verdict))
 }
 
+// In a profile with flows the points of load have the flow as their scenario, also where
+// two flows have requests of one name; the rest has the profile's name.
+func TestFlows(t *testing.T) {
+	run := testRun()
+	var flows []metric.Point
+	for _, name := range []string{"views", "payments"} {
+		run.Plan.Profile.Flows = append(run.Plan.Profile.Flows, spec.Flow{Name: name})
+		run.Plan.Load.Flows = append(run.Plan.Load.Flows, plan.Flow{Name: name, Plan: plan.Plan{Stages: run.Plan.Load.Stages}})
+		ms := map[string]float64{"views": 10, "payments": 400}[name]
+		flows = append(flows,
+			metric.CounterPoint(metric.Of(metric.TransactionsScheduled, "scenario", name), 1),
+			metric.CounterPoint(metric.Of(metric.Transactions, "scenario", name, "outcome", metric.Completed), 1),
+			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "get", "scenario", name), metrictest.Hist(ms)),
+			metric.CounterPoint(metric.NewSeries(metric.RequestFailed+metric.RateTotal, "", "name", "get", "scenario", name), 1),
+			metric.CounterPoint(metric.NewSeries(metric.RequestFailed+metric.RateOccurred, "", "name", "get", "scenario", name), map[string]float64{"views": 1}[name]),
+		)
+	}
+	flows = append(flows, metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "login"), metrictest.Hist(7))) // in setup()
+	second := t0.Unix() + 5
+	timeline := timelineOf(append(machine(1, second), metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: flows})...)
+	got := map[string]float64{} // maximum or rate of errors, by measurement, scenario and name
+	for _, p := range Points(run, timeline, second) {
+		tag := func(key string) (value string) {
+			for _, l := range p.Tags {
+				if l.Key == key {
+					value = l.Value
+				}
+			}
+			return value
+		}
+		for _, f := range p.Fields {
+			if id := fmt.Sprint(p.Measurement, " ", tag("scenario"), " ", tag("name"), " ", f.Name); f.Name == "max" || f.Name == "error_rate" || f.Name == "cpus" || f.Name == "scheduled" {
+				got[id] = f.Value
+			}
+		}
+	}
+	want := map[string]float64{
+		"request views get max": 10, "request views get error_rate": 1, "request payments get max": 400, "request payments get error_rate": 0,
+		"request payment login max": 7, "arrival views  scheduled": 1, "arrival payments  scheduled": 1,
+		"transaction views transaction error_rate": 0, "transaction payments transaction error_rate": 0, "host payment  cpus": 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a service pushes under OpenTelemetry's names is in no second of a running view, and
+// in those of a record that has been read.
+func TestPushedMetrics(t *testing.T) {
+	second := t0.Unix() + 5
+	f := metric.Frame{Source: "otlp/shop", Second: second, Length: 1, Points: []metric.Point{
+		metric.HistPoint(metric.NewSeries("db.client.operation.duration", "s", "db.system.name", "mysql"), metrictest.Hist(0.25)),
+	}}
+	view, read := newPending(10), timelineOf(f)
+	view.add(f)
+	read.ReadPushed()
+	if got := view.due(endOfTime); len(got) != 0 {
+		t.Errorf("seconds of the view: %v", got)
+	}
+	if got := lines(t, read); !strings.Contains(got, "service,profile=payment,run=20261120T120000Z-payment-0001,scenario=payment queries=1,query_ms=250") {
+		t.Error(got)
+	}
+}
+
+// A request that a script has named "scenario" has the tag of the scenario too.
+func TestNameIsNoKey(t *testing.T) {
+	second := t0.Unix() + 5
+	f := metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
+		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "scenario", "scenario", "payment"), metrictest.Hist(3)),
+	}}
+	if got := lines(t, timelineOf(f)); !strings.Contains(got, "request,name=scenario,profile=payment,run=20261120T120000Z-payment-0001,scenario=payment ") {
+		t.Error(got)
+	}
+}
+
 // Without data there is no field, and no point: seconds with frames of the host only,
 // before, during and after the load.
 func TestNoDataIsNoPoint(t *testing.T) {

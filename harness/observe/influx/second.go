@@ -31,11 +31,21 @@ func (r RunInfo) point(measurement string, at int64, f fields, keyValues ...stri
 		return nil
 	}
 	all := []string{"run", r.Plan.Run, "profile", r.Plan.Profile.Name}
-	if !slices.Contains(keyValues, "scenario") {
+	if !hasKey(keyValues, "scenario") {
 		all = append(all, "scenario", r.scenario())
 	}
 	all = append(all, keyValues...)
 	return []Point{{Measurement: measurement, Tags: tags(all...), Fields: f, Second: at}}
+}
+
+// hasKey reports whether a key is among keys and values, which alternate.
+func hasKey(keyValues []string, key string) bool {
+	for i := 0; i < len(keyValues); i += 2 {
+		if keyValues[i] == key {
+			return true
+		}
+	}
+	return false
 }
 
 // scenario names the profile's script; the whole load of a profile with flows has the

@@ -172,7 +172,7 @@ var catalogue = slices.Concat(
 	sentBy(
 		SourceNeighbours,
 		Descriptor{Name: NeighbourRequests, Kind: Counter, Labels: condition, Text: "requests that a neighbour has counted, or requests for its health; no data in a second without an answer of its metrics"},
-		Descriptor{Name: NeighbourErrors, Kind: Counter, Labels: condition, Text: "those of them that failed"},
+		Descriptor{Name: NeighbourErrors, Kind: Counter, Labels: condition, Text: "failed requests of a neighbour, or failed requests for its health"},
 	),
 
 	sentBy(

@@ -152,6 +152,10 @@ const (
 // unless their source reports another rate (DBSampleRate).
 const DefaultSampleRate = 10
 
+// FastestShare is the share of the statements of a second that ServiceQueryFastest is about,
+// [0,1].
+const FastestShare = 0.1
+
 // A worker keeps at most MaxSeries label sets of one metric. Samples of further label
 // sets are counted in one series with OverflowLabel, so that only detail is lost.
 const (

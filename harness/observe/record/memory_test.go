@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"testing"
 	"time"
 
 	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 )
 
 // manyIdentities makes n entries, one after the other: their hashes are distinct and
@@ -105,5 +108,33 @@ func TestLedgerNeedsLittleMemory(t *testing.T) {
 	// The entries of both sides are 96 MB, and the table that compares them at once more.
 	if limit := int64(n * entryBytes); heap > limit {
 		t.Errorf("the heap grew by %d bytes, the limit is %d", heap, limit)
+	}
+}
+
+// Exemplars, of which a long run of many workers has a million, are small however much is
+// known of each.
+func TestExemplarsNeedLittleMemory(t *testing.T) {
+	const frames, each = 2000, 100
+	tl := NewTimeline()
+	heap := highestHeap(func() {
+		for i := range uint64(frames) {
+			p := metric.HistPoint(metric.NewSeries("took", "ms", "scenario", "pay"), metrictest.Hist(1))
+			for k := range int64(each) {
+				p.Exemplars = append(p.Exemplars, metric.Exemplar{Nanos: k, Labels: append(
+					metric.ViolatesLabels([]string{"transaction_duration:p(95)<250", "http_req_failed:rate<0.01"}),
+					metric.Label{Key: metric.ExemplarOutcome, Value: strings.Clone(metric.Failed)},
+				)})
+			}
+			tl.Add(metric.Frame{Source: "worker/0", Sequence: i + 1, Second: 1, Points: []metric.Point{p}})
+		}
+	})
+	// 64 each, in a list that is copied when it grows.
+	if bytes, limit := heap/(frames*each), int64(200); bytes > limit {
+		t.Errorf("an exemplar takes %d bytes, the limit is %d", bytes, limit)
+	}
+	t.Logf("%d bytes an exemplar", heap/(frames*each))
+	all := tl.Exemplars("took", All)
+	if first := all[0]; len(all) != frames*each || len(first.Violates()) != 2 || first.Label(metric.ExemplarOutcome) != metric.Failed || first.Series.Label("scenario") != "pay" {
+		t.Errorf("%d exemplars, the first is %+v", len(all), first)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"assay/harness/observe/metric"
 	"assay/harness/observe/semconv"
@@ -18,8 +17,6 @@ const (
 	// keepPushed is for how many seconds a level counts that is not pushed again: sums over
 	// pools and instances would lack it.
 	keepPushed = 10
-	// fastestShare is the share of statements that count as the fastest.
-	fastestShare = 0.1
 )
 
 // Pushed is what services pushed by OTLP under the names of OpenTelemetry's semantic
@@ -85,7 +82,7 @@ func (t *Timeline) ReadPushed() {
 func (t *Timeline) findSenders() {
 	senders := map[string]bool{}
 	for _, m := range semconv.Metrics {
-		if strings.HasPrefix(m.As.Name, metric.ServiceCPU) || strings.HasPrefix(m.As.Name, metric.ServiceCPUs) {
+		if m.As.Name == metric.ServiceCPU || m.As.Name == metric.ServiceCPUs {
 			continue
 		}
 		for _, p := range t.Foreign(m.Name, nil, All) {
@@ -158,7 +155,7 @@ func fastestStatements(m semconv.Metric, points []Foreign) map[int64]float64 {
 		}
 		p.Merge(hists[second])
 		unit, _ := semconv.Milliseconds(cmp.Or(p.Series.Unit, m.Unit))
-		if _, upper, ok := hists[second].Interval(fastestShare); ok && !math.IsInf(upper, 1) {
+		if _, upper, ok := hists[second].Interval(metric.FastestShare); ok && !math.IsInf(upper, 1) {
 			fastest[second] = upper * unit
 		}
 	}

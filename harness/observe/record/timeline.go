@@ -26,7 +26,8 @@ type Timeline struct {
 	order    []*stream // by number
 	ranked   []int32   // rank of each source by name, indexed by number; nil until read
 	bySource bySource
-	examples map[string][]Exemplar // of our own workers, by name of their series
+	examples map[string][]example      // of our own workers, by name of their series
+	labels   map[string][]metric.Label // of exemplars, by their text
 	pushed   Pushed
 }
 
@@ -50,7 +51,7 @@ type stream struct {
 
 // NewTimeline makes an empty timeline.
 func NewTimeline() *Timeline {
-	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, foreign: map[string][]*timeSeries{}, sources: map[string]*stream{}, examples: map[string][]Exemplar{}}
+	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, foreign: map[string][]*timeSeries{}, sources: map[string]*stream{}, examples: map[string][]example{}, labels: map[string][]metric.Label{}}
 }
 
 // Add merges one frame.
@@ -69,8 +70,9 @@ func (t *Timeline) Add(f metric.Frame) {
 	}
 	src.Frames++
 	for _, p := range f.Points {
-		t.seriesOf(p, f).add(f, src.number, p)
-		t.addExemplars(p)
+		s := t.seriesOf(p, f)
+		s.add(f, src.number, p)
+		t.addExemplars(s, p)
 	}
 	t.bySource.add(f)
 }

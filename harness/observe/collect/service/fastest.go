@@ -14,9 +14,6 @@ import (
 // bound, which follows in s. They are no metrics of the catalogue, and not sent.
 const withinBound = "statements within "
 
-// fastestShare is the share of statements that count as the fastest.
-const fastestShare = 0.1
-
 // countWithin adds a histogram's cumulative counts to a reading. unit is that of its
 // bounds, in ms.
 func (r reading) countWithin(m *dto.Metric, unit float64) {
@@ -39,7 +36,7 @@ func (r reading) fastest() (ms float64, ok bool) {
 	slices.Sort(bounds)
 	all := r[metric.ServiceQueries]
 	for _, ms := range bounds {
-		if n := r[withinBound+strconv.FormatFloat(ms, 'g', -1, 64)]; all > 0 && n >= fastestShare*all {
+		if n := r[withinBound+strconv.FormatFloat(ms, 'g', -1, 64)]; all > 0 && n >= metric.FastestShare*all {
 			return ms, ms < 1e9 // not the bucket of all
 		}
 	}
