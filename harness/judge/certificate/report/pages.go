@@ -32,7 +32,7 @@ func Summary(c certificate.Certificate) page.Page {
 		page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
 	}, flows(c), []page.Block{
-		sloTable(c, summarySLOs),
+		sloTable(c, summarySLOs, len(c.Flows) == 0), // a line has room for the name of a flow, or for the interval
 	}, abort(c), []page.Block{outcomes(c)}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
 		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, Faults(c), loadChanges(c), []page.Block{
@@ -47,8 +47,8 @@ func Report(c certificate.Certificate, headroom string) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c),
-	}, beside(headroom), flows(c), []page.Block{
-		sloTable(c, maxRows),
+	}, headroomNote(headroom), flows(c), []page.Block{
+		sloTable(c, maxRows, true),
 	}, abort(c), []page.Block{
 		explainedRules(c), bottleneck(c), split(c), outcomes(c),
 	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
@@ -63,8 +63,8 @@ func Report(c certificate.Certificate, headroom string) page.Page {
 func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c),
-	}, beside(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
-		sloTable(c, maxRows),
+	}, headroomNote(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
+		sloTable(c, maxRows, true),
 	}, abort(c), []page.Block{
 		explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c),
@@ -106,8 +106,8 @@ func loadText(c certificate.Certificate) string {
 	return text
 }
 
-// beside is what a search after the run has found, which the certificate does not claim.
-func beside(headroom string) []page.Block {
+// headroomNote is what a search after the run has found, which the certificate does not claim.
+func headroomNote(headroom string) []page.Block {
 	if headroom == "" {
 		return nil
 	}

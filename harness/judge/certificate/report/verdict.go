@@ -10,23 +10,26 @@ import (
 	"assay/harness/quantity"
 )
 
-func sloTable(c certificate.Certificate, limit int) page.Block {
+// sloTable is the table of SLOs, with the interval of what was observed if there is room.
+func sloTable(c certificate.Certificate, limit int, interval bool) page.Block {
 	all := slices.Clone(c.SLOs) // those that do not pass first
 	slices.SortStableFunc(all, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
+	numbers := []string{"observed"}
+	if interval {
+		numbers = append(numbers, "interval")
+	}
 	t := page.Table{
-		Columns: slices.Concat(page.Names("SLO"), page.Words("verdict", "basis"), page.Numbers("observed", "interval", "violations/samples")),
+		Columns: slices.Concat(page.Names("SLO"), page.Words("verdict", "basis"), page.Numbers(append(numbers, "violations/samples")...)),
 		Limit:   limit,
 	}
 	for _, s := range all {
-		row := page.Cells(s.Name(), s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
+		cells := []string{s.Name(), s.Verdict, basis(s), observed(s)}
+		if interval {
+			cells = append(cells, quantity.Range(s.Lower, s.Upper, s.Unit))
+		}
+		row := page.Cells(append(cells, violations(s))...)
 		row[1].State = page.VerdictState(s.Verdict)
 		t.Rows = append(t.Rows, row)
-	}
-	if interval := 4; len(c.Flows) > 0 && limit < maxRows { // a line has room for the names with their flows instead
-		t.Columns = slices.Delete(t.Columns, interval, interval+1)
-		for i, row := range t.Rows {
-			t.Rows[i] = slices.Delete(row, interval, interval+1)
-		}
 	}
 	return page.Section{ID: "slos", Heading: "SLOs", Blocks: []page.Block{t}}
 }
