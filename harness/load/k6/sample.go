@@ -53,11 +53,8 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
 	second, value := a.second(s.Time), s.Value
-	var pauses []arrivals.Pause // that the value is without
 	if to.span && v != nil {
-		pauses = v.pauses
-		end := s.Time.Sub(a.t0)
-		value -= milliseconds(arrivals.PausedIn(pauses, end-duration(s.Value), end))
+		value -= a.pausedMs(s, v)
 	}
 	if to.ended >= 0 {
 		a.bucket(second).count(to.ended, value)
@@ -111,9 +108,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		failed = of.failed && isRequestDuration(s.Metric.Name)
 		cleared = max(0, value-milliseconds(of.stalled))
 	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
-		end := s.Time.Sub(a.t0)
-		stalled := v.stalls.Share(end-duration(s.Value), end, pauses, wakeups*(1+v.requests), a.now)
-		cleared = max(0, value-milliseconds(stalled))
+		cleared = max(0, value-a.stalledMs(s, v, to.span))
 	}
 	for _, i := range to.slos {
 		slo := a.index.slos[i]
@@ -123,6 +118,23 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		}
 		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
+}
+
+// pausedMs is how much of the time that a sample measured its VU paused.
+func (a *aggregate) pausedMs(s *metrics.Sample, v *vu) float64 {
+	end := s.Time.Sub(a.t0)
+	return milliseconds(arrivals.PausedIn(v.pauses, end-duration(s.Value), end))
+}
+
+// stalledMs is how much of the time that a sample measured the generator stalled, in a span
+// without the pauses.
+func (a *aggregate) stalledMs(s *metrics.Sample, v *vu, span bool) float64 {
+	var pauses []arrivals.Pause
+	if span {
+		pauses = v.pauses
+	}
+	end := s.Time.Sub(a.t0)
+	return milliseconds(v.stalls.Share(end-duration(s.Value), end, pauses, wakeups*(1+v.requests), a.now))
 }
 
 // judge counts a sample of an SLO, whether it violates the SLO as measured, and

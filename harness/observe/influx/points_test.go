@@ -181,7 +181,8 @@ func TestFlows(t *testing.T) {
 		run.Plan.Profile.Flows = append(run.Plan.Profile.Flows, spec.Flow{Name: name})
 		run.Plan.Load.Flows = append(run.Plan.Load.Flows, plan.Flow{Name: name, Plan: plan.Plan{Stages: run.Plan.Load.Stages}})
 		ms := map[string]float64{"views": 10, "payments": 400}[name]
-		flows = append(flows,
+		flows = append(
+			flows,
 			metric.CounterPoint(metric.Of(metric.TransactionsScheduled, "scenario", name), 1),
 			metric.CounterPoint(metric.Of(metric.Transactions, "scenario", name, "outcome", metric.Completed), 1),
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "get", "scenario", name), metrictest.Hist(ms)),
