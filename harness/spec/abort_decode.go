@@ -1,12 +1,13 @@
 package spec
 
 import (
-	"assay/harness/observe/metric"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"assay/harness/observe/metric"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

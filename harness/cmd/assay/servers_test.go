@@ -141,6 +141,7 @@ func startService(db *database) *service {
 	mux.HandleFunc("GET /{$}", think)
 	mux.HandleFunc("POST /orders", s.order)
 	mux.HandleFunc("GET /queue", new(queue).serve)
+	mux.HandleFunc("GET /slow", func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
 	mux.HandleFunc("POST /cart/buy", think) // the README's
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {

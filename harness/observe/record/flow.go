@@ -31,31 +31,25 @@ func (r Run) PerFlow() []Run {
 }
 
 // ofFlow is the timeline without the traffic of other flows: without series of another
-// scenario, and without samples of other senders that do not name this one.
+// scenario, and without traffic that names none, as that of setup() and of other senders.
 func (t *Timeline) ofFlow(number int, scenario string) *Timeline {
 	t.sortSeries()
 	of := *t
-	of.named, of.foreign = map[string][]*timeSeries{}, map[string][]*timeSeries{}
-	for name, all := range t.named {
-		of.named[name] = slices.DeleteFunc(slices.Clone(all), func(s *timeSeries) bool {
-			label := s.series.Label("scenario")
-			return label != "" && label != scenario
-		})
-	}
-	for name, all := range t.foreign {
-		of.foreign[name] = slices.DeleteFunc(slices.Clone(all), func(s *timeSeries) bool {
-			label := s.series.Label("scenario")
-			return label != scenario && (label != "" || isTraffic(name))
-		})
-	}
 	of.series = map[string]*timeSeries{}
-	for _, named := range []map[string][]*timeSeries{of.named, of.foreign} {
-		for _, all := range named {
-			for _, s := range all {
+	kept := func(named map[string][]*timeSeries) map[string][]*timeSeries {
+		own := map[string][]*timeSeries{}
+		for name, all := range named {
+			own[name] = slices.DeleteFunc(slices.Clone(all), func(s *timeSeries) bool {
+				label := s.series.Label("scenario")
+				return label != scenario && (label != "" || isTraffic(name))
+			})
+			for _, s := range own[name] {
 				of.series[s.key] = s
 			}
 		}
+		return own
 	}
+	of.named, of.foreign = kept(t.named), kept(t.foreign)
 	if number < len(t.bySource.flows) {
 		of.bySource = t.bySource.flows[number]
 	}
