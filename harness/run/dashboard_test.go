@@ -127,7 +127,7 @@ var legends = map[string][]string{
 	"Lag of replicas and binlog readers": {"binlog_reader_lag "},
 	"Consumer lag":                       {"consumer lag"},
 	"Persist lag":                        {"persist lag"},
-	"Errors by class":                    {"service: duplicate key"},
+	"Errors by class":                    {"service: duplicate key payment"},
 }
 
 // quotaField is a queried field that only processes with a CPU quota have.

@@ -64,7 +64,8 @@
 //	               other services; of calls also outcome, of work_ms caller (waiting, left)
 //	  calls, call_ms, work_ms  calls that ended; their time; the time of the work on calls
 //	  queue, working         calls that wait for a slot, and that are worked on
-//	error          tags where (client, script, service), class (connection refused, ...)
+//	error          tags where (client, script, service), class (connection refused, ...),
+//	               scenario: a flow; of the service's errors, and without flows, the profile
 //	  count                  errors that the place noticed
 //	host           the generator's host
 //	  cpus, cpu_busy         CPUs; busy share of their time

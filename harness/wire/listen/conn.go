@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -46,12 +47,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	t := tls.Server(&replay{c.Conn, bytes.NewReader(slices.Clone(p[:n]))}, c.gate.tls)
 	c.tls.Store(t)
 	if err := t.Handshake(); err != nil {
-		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		if !gone(err) {
 			c.refuse(BadHandshake)
 		}
 		return 0, io.EOF // net/http would answer another error in plain text
 	}
 	return t.Read(p)
+}
+
+// gone reports whether a connection has ended because a side closed it, as that of a client
+// that is killed: nobody was refused.
+func gone(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE}, func(end error) bool { return errors.Is(err, end) })
 }
 
 // Write has a deadline of its own: an answer may be long, and come after minutes.

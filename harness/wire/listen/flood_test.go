@@ -108,6 +108,31 @@ func TestConnectionsHeldBesideAClient(t *testing.T) {
 	}
 }
 
+// Clients that are killed in their handshake are not refused; those that send none are.
+func TestClientsThatLeaveInTheHandshake(t *testing.T) {
+	s := start(t, nil)
+	const hello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+	leave := func(reset bool, first string) {
+		c := s.connect(t, "127.0.0.1", true).(*net.TCPConn)
+		if _, err := c.Write([]byte(first)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // the server reads it
+		if reset {
+			_ = c.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+	for _, reset := range []bool{false, true} {
+		leave(reset, hello)
+	}
+	leave(false, "\x16 is no handshake, whatever follows")
+	polltest.Until(t, "the last one is refused", func() bool { return s.Refused()[listen.BadHandshake] > 0 })
+	if got := s.Refused(); got[listen.BadHandshake] != 1 || len(got) != 1 {
+		t.Errorf("counted %v", got)
+	}
+}
+
 // A client without the token has the time of Authorize in all, whatever it sends.
 func TestSlowHandshakesAndHeadersBesideAClient(t *testing.T) {
 	s := start(t, func(o *listen.Options) { o.Limits = listen.Limits{Authorize: 2 * time.Second} })
