@@ -69,6 +69,7 @@ export function teardown(data) { http.get(__ENV.ASSAY_TARGET + '/end' + data.pat
 // arrivals of its plan, its own setup() and teardown(), and a verdict of its own. The one
 // that is slow in its second window fails the run, which names flow and window.
 func TestFlows(t *testing.T) {
+	t.Parallel()
 	var slow atomic.Bool
 	var ended [2]atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -238,6 +239,7 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
 // Each flow has a ledger of its own, on a real database. What one of them loses is FAIL, and
 // counted for that flow alone.
 func TestFlowsHaveTheirOwnLedgers(t *testing.T) {
+	t.Parallel()
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := serve(t, "mysql")
 		o := s.profile(t, "event", spec.Load{})
@@ -289,6 +291,7 @@ func TestFlowsHaveTheirOwnLedgers(t *testing.T) {
 // of them until 7 s after that: goodput and settle_time are what it did, whatever else the
 // machine does.
 func TestOverloadOfAService(t *testing.T) {
+	t.Parallel()
 	const bound, slow = 2 * time.Second, 4 * time.Second
 	var t0 atomic.Int64 // ns
 	var requests atomic.Int64
