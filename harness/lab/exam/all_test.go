@@ -5,7 +5,7 @@ package exam
 import "testing"
 
 // TestAllMySQL runs all cases on MySQL (make exam).
-func TestAllMySQL(t *testing.T) { scoreMySQL(t, examine(t, "mysql", cases)) }
+func TestAllMySQL(t *testing.T) { scoreMySQL(t, examine(t, "mysql", cases, maxOtherCPUs)) }
 
 // TestAllMariaDB runs all cases on MariaDB (make exam).
-func TestAllMariaDB(t *testing.T) { scoreMariaDB(t, examine(t, "mariadb", cases)) }
+func TestAllMariaDB(t *testing.T) { scoreMariaDB(t, examine(t, "mariadb", cases, maxOtherCPUs)) }
