@@ -40,7 +40,7 @@ type Recovery struct {
 // disturbance.
 func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
 
-// unseenText says that what is known of the disturbance shows nothing of it.
+// unseenText says why nothing is known of an effect: the load went on for too short a time.
 func (r Recovery) unseenText(of string) string {
 	if r.Rose {
 		return "the load rose again too early to show " + of

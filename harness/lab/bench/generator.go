@@ -61,7 +61,7 @@ type generated struct {
 	vus          int
 
 	held      float64 // scheduled transactions of the hold
-	notDone   float64 // those of them not completed
+	notDone   float64 // transactions of the hold that were not completed
 	seconds   float64
 	cpu       [roles]float64 // s
 	lag, took *metric.Hist   // ms

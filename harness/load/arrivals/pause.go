@@ -59,9 +59,8 @@ func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func(
 }
 
 // Take waits for d, or until ctx is done, and reports the pause to out, before the executor
-// reports the transaction. It fails if the
-// transaction would think for longer than its profile allows, which its VUs and its
-// timeout were planned with.
+// reports the transaction. It fails if the transaction asks to think for longer than its
+// profile allows, which its VUs and its timeout were planned with.
 func (p *Pauses) Take(ctx context.Context, d time.Duration, out chan<- metrics.SampleContainer) error {
 	switch {
 	case p.limit == 0:

@@ -100,6 +100,7 @@ func (c *Collector) start(ctx context.Context) error {
 	})
 }
 
+// begin connects, enables instruments, and takes the first sample. It can be repeated.
 func (c *Collector) begin(ctx context.Context) error {
 	if err := c.connect(ctx); err != nil {
 		return err

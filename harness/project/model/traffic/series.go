@@ -26,7 +26,7 @@ type room struct{ pages, highs int }
 // series is the requests of each second, in pages for the minutes that have some.
 type series struct {
 	pages  map[int64]*page // by minutes since 1970
-	highs  map[int64]*high // of those of them that need one
+	highs  map[int64]*high // of the minutes that need one
 	last   *page           // that of the last request, and its minute
 	minute int64
 }
