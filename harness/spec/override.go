@@ -63,7 +63,7 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	for _, of := range p.PerFlow() {
 		if len(of.Load.Stages) > 0 {
 			return Profile{}, &Error{
-				Place:   p.place("load"),
+				Place:   p.place(),
 				Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
 				Next:    `change "for" of its stages in the file`,
 			}

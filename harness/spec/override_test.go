@@ -77,7 +77,7 @@ func TestWithHold(t *testing.T) {
 	sale := decode(t, "testdata/good/stages.json").Profiles["flash-sale"]
 	_, err = sale.WithHold(time.Minute)
 	var bad *spec.Error
-	if !errors.As(err, &bad) || bad.Problem != "hold 1m0s: the profile has stages, not a hold" {
+	if !errors.As(err, &bad) || bad.Place != "profiles.flash-sale" || bad.Problem != "hold 1m0s: the profile has stages, not a hold" {
 		t.Errorf("error %v", err)
 	}
 }
