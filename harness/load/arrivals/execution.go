@@ -125,9 +125,7 @@ func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		idleSince := time.Since(r.t0)
-		r.stalls.idle.Add(1)
 		r.leader.acquire(ctx, wake)
-		r.stalls.idle.Add(-1)
 		due, number, ok := r.nextSlot()
 		if !ok {
 			r.leader.release()
@@ -167,8 +165,6 @@ func (r *execution) newTransaction(due time.Duration, vu string) *Transaction {
 // wait sleeps until the slot is due or the run stops.
 func (r *execution) wait(ctx context.Context, timer *time.Timer, d time.Duration) {
 	r.stalls.onTime()
-	r.stalls.idle.Add(1)
-	defer r.stalls.idle.Add(-1)
 	timer.Reset(d)
 	select {
 	case <-timer.C:

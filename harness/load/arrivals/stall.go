@@ -3,7 +3,6 @@ package arrivals
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.k6.io/k6/metrics"
@@ -28,27 +27,27 @@ const (
 // goroutines wait for a CPU, timers still fire in time, but responses wait in the run
 // queue.
 //
-// A stall with idle VUs at its start leaves a backlog that counts as the
-// generator's until a VU waits for its slot again. Slots of that backlog are
-// served in order, slot j, due at (start of stall) + j/lambda, at (end of stall) +
-// j/mu: as long as the system serves faster than slots fall due (mu > lambda) no slot
-// is later than the length of the stall. If one is, the system is slow, and the rest
-// of the queue counts as the system's. A stall while every VU was busy adds at most
-// its own length to an existing queue; only slots that fell due during it are charged
-// to the generator, so that a short stall in a long overload does not turn the
-// system's failure into the generator's.
+// A stall leaves a backlog, which delays slots until a VU waits for its slot again. Slots
+// of the backlog are served in order, slot j, due at (start of stall) + j/lambda, at (end
+// of stall) + j/mu: as long as the system serves faster than slots fall due (mu > lambda)
+// no slot is later than the length L of the stall. Where mu < lambda a slot is later than L
+// by j (1/mu - 1/lambda), as it would be without the stall. The generator is therefore
+// charged with L of a slot's delay, and the system with the rest.
+//
+// A stall while the system is behind, so that slots wait for a VU without a stall, adds at
+// most its own length to their queue; only slots that waited while it lasted are charged to
+// the generator, so that short stalls in a long overload do not turn the system's failure
+// into the generator's.
 //
 // Times are monotonic, since t0.
 type Stalls struct {
-	idle atomic.Int64 // VUs that wait for the lead or for their slot
-
 	mu           sync.Mutex
 	lastBeat     time.Duration
-	idleAtBeat   bool          // whether a VU was idle at the last beat
-	past         []Stall       // in order; lagOf uses the last
+	past         []Stall       // in order
 	reported     int           // how many of past have been reported
 	backlog      bool          // the last stall's backlog has not drained yet
 	backlogStall time.Duration // length of the stalls that made the backlog
+	behind       bool          // the system was, at the last slot that a VU took
 }
 
 // Stall is a span in which the generator stalled, since t0. Spans do not overlap;
@@ -89,7 +88,6 @@ func (s *Stalls) beatLocked(now time.Duration) {
 		s.register(s.lastBeat, now)
 	}
 	s.lastBeat = now
-	s.idleAtBeat = s.idle.Load() > 0
 }
 
 // echo registers a stall if a byte was read long after it was sent.
@@ -112,10 +110,12 @@ func (s *Stalls) register(from, to time.Duration) {
 	if stall.From >= stall.To {
 		return
 	}
-	if s.idleAtBeat && !s.backlog {
-		s.backlog, s.backlogStall = true, 0
+	if !s.behind {
+		if !s.backlog {
+			s.backlog, s.backlogStall = true, 0
+		}
+		s.backlogStall += stall.To - stall.From
 	}
-	s.backlogStall += stall.To - stall.From
 	if len(s.past) == maxStalls {
 		dropped := maxStalls / 2
 		s.past = append(s.past[:0], s.past[dropped:]...)
@@ -128,7 +128,7 @@ func (s *Stalls) register(from, to time.Duration) {
 // drained.
 func (s *Stalls) onTime() {
 	s.mu.Lock()
-	s.backlog = false
+	s.backlog, s.behind = false, false
 	s.mu.Unlock()
 }
 
@@ -139,18 +139,25 @@ func (s *Stalls) lagOf(due, now time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := now - due
-	if s.backlog && late > s.backlogStall+stallAfter {
-		s.backlog = false
-	}
+	lag, _ := s.within(due, now, nil)
 	if s.backlog {
-		return late
+		lag = max(lag, min(late, s.backlogStall+stallAfter))
 	}
-	if n := len(s.past); n > 0 {
-		if last := s.past[n-1]; due >= last.From && due < last.To {
-			return min(now, last.To) - due
+	s.behind = late-lag > stallAfter
+	return lag
+}
+
+// within is the time between two instants, less pauses, for which the generator stalled, and
+// the longest delay among these stalls.
+func (s *Stalls) within(from, to time.Duration, pauses []Pause) (stalled, longest time.Duration) {
+	for i := len(s.past) - 1; i >= 0 && s.past[i].To > from; i-- {
+		begin, end := max(from, s.past[i].From), min(to, s.past[i].To)
+		if in := end - begin - PausedIn(pauses, begin, end); in > 0 {
+			stalled += in
+			longest = max(longest, s.past[i].Delay)
 		}
 	}
-	return 0
+	return stalled, longest
 }
 
 // Share is the most that the generator's stalls can have added to an operation between
@@ -165,14 +172,7 @@ func (s *Stalls) Share(from, to time.Duration, pauses []Pause, wakeups int, now 
 	s.check(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var stalled, longest time.Duration
-	for i := len(s.past) - 1; i >= 0 && s.past[i].To > from; i-- {
-		begin, end := max(from, s.past[i].From), min(to, s.past[i].To)
-		if in := end - begin - PausedIn(pauses, begin, end); in > 0 {
-			stalled += in
-			longest = max(longest, s.past[i].Delay)
-		}
-	}
+	stalled, longest := s.within(from, to, pauses)
 	return min(stalled, time.Duration(wakeups)*longest)
 }
 

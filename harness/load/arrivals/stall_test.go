@@ -7,9 +7,8 @@ import (
 
 const ms = time.Millisecond
 
-// beatUpTo beats in time until end, with or without idle VUs.
-func beatUpTo(s *Stalls, end time.Duration, idle int64) {
-	s.idle.Store(idle)
+// beatUpTo beats in time until end.
+func beatUpTo(s *Stalls, end time.Duration) {
 	for t := s.lastBeat; t <= end; t += beatEvery {
 		s.beat(t)
 	}
@@ -18,62 +17,94 @@ func beatUpTo(s *Stalls, end time.Duration, idle int64) {
 // Without a stall, all lateness is queueing behind the system.
 func TestLateWithoutStallIsQueueing(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 5000*ms, 0)
+	beatUpTo(&s, 5000*ms)
 	if got := s.lagOf(3000*ms, 5005*ms); got != 0 {
 		t.Errorf("%s of a slow system's queue are charged to the generator", got)
 	}
 }
 
-// A stall with idle VUs leaves a backlog that is charged to the generator until a
-// VU waits for its slot again.
+// A stall leaves a backlog that is charged to the generator until a VU waits for its slot
+// again.
 func TestBacklogOfAStallIsChargedToTheGenerator(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 3)
+	beatUpTo(&s, 1000*ms)
 	now := 6000 * ms // stopped for 5 s
 	if got := s.lagOf(1200*ms, now); got != 4800*ms {
 		t.Errorf("the first slot after the stall: %s, want 4.8 s", got)
 	}
 	// Two seconds later the backlog has not drained: a slot due after the stall.
-	s.idle.Store(0)
-	beatUpTo(&s, 8000*ms, 0)
+	beatUpTo(&s, 8000*ms)
 	if got := s.lagOf(6500*ms, 8000*ms); got != 1500*ms {
 		t.Errorf("a slot behind the backlog: %s, want 1.5 s", got)
 	}
 	s.onTime()
-	beatUpTo(&s, 8108*ms, 1)
+	beatUpTo(&s, 8108*ms)
 	if got := s.lagOf(8100*ms, 8108*ms); got != 0 {
 		t.Errorf("after the backlog has drained: %s, want 0", got)
 	}
 }
 
-// If slots start later than the length of the stall, the system does not keep up.
+// If slots start later than the length of the stall, the system does not keep up: it is
+// charged with all of their delay that the stall does not explain.
 func TestQueueOfASlowSystemAfterAStall(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 3)
+	beatUpTo(&s, 1000*ms)
 	if got := s.lagOf(1005*ms, 1040*ms); got != 35*ms {
 		t.Errorf("in the backlog: %s, want 35 ms", got)
 	}
-	beatUpTo(&s, 3000*ms, 0)
-	if got := s.lagOf(2500*ms, 3000*ms); got != 0 {
-		t.Errorf("half a second late after a stall of 40 ms: %s, want 0", got)
+	beatUpTo(&s, 3000*ms)
+	if got := s.lagOf(2500*ms, 3000*ms); got != 40*ms+stallAfter {
+		t.Errorf("half a second late after a stall of 40 ms: %s, want no more than the stall", got)
 	}
-	if got := s.lagOf(2999*ms, 3009*ms); got != 0 {
-		t.Errorf("after the end of the backlog: %s, want 0", got)
+	beatUpTo(&s, 4000*ms) // a stall of 100 ms, while the system is behind
+	if got := s.lagOf(3500*ms, 4100*ms); got != 100*ms {
+		t.Errorf("queued before a second stall: %s, want no more than the second", got)
+	}
+	beatUpTo(&s, 4600*ms)
+	if got := s.lagOf(4110*ms, 4600*ms); got != 40*ms+stallAfter {
+		t.Errorf("due after a second stall: %s, want no more than the first", got)
+	}
+	s.onTime()
+	beatUpTo(&s, 4620*ms)
+	if got := s.lagOf(4615*ms, 4625*ms); got != 0 {
+		t.Errorf("after the end of the queue: %s, want 0", got)
 	}
 }
 
-// A stall in an overload adds its own length, and only to the slots due in it.
+// A generator that was stopped gets little CPU when it goes on, so that further stalls
+// follow: slots that fell due while it was stopped remain its own.
+func TestStopOnABusyMachine(t *testing.T) {
+	var s Stalls
+	beatUpTo(&s, 1000*ms)
+	s.check(6000 * ms) // stopped for 5 s
+	s.beat(6050 * ms)
+	// The burst keeps all VUs busy: a slot is later than the stop was long.
+	if got := s.lagOf(1010*ms, 6200*ms); got < 5*time.Second {
+		t.Errorf("a slot due at the start of the stop: %s, want at least 5 s", got)
+	}
+	s.beat(6300 * ms)
+	for due := 1100 * ms; due < 6000*ms; due += 100 * ms {
+		if now := due + 5400*ms; s.lagOf(due, now) < 5*time.Second {
+			t.Errorf("a slot due at %s, in the stop, and taken at %s: %s, want at least 5 s", due, now, s.lagOf(due, now))
+		}
+	}
+}
+
+// A stall in an overload adds its own length, and only to the slots that wait in it.
 func TestStallInAnOverload(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 0)
+	beatUpTo(&s, 1000*ms)
+	if got := s.lagOf(300*ms, 1000*ms); got != 0 {
+		t.Errorf("a slot in the overload: %s, want 0", got)
+	}
 	now := 1100 * ms
 	if got := s.lagOf(1050*ms, now); got != 50*ms {
 		t.Errorf("a slot due in the stall: %s, want 50 ms", got)
 	}
-	if got := s.lagOf(400*ms, now); got != 0 {
-		t.Errorf("a slot that was queued before the stall: %s, want 0", got)
+	if got := s.lagOf(400*ms, now); got != 100*ms {
+		t.Errorf("a slot that was queued before the stall: %s, want the stall", got)
 	}
-	beatUpTo(&s, 2000*ms, 0)
+	beatUpTo(&s, 2000*ms)
 	if got := s.lagOf(1150*ms, 2000*ms); got != 0 {
 		t.Errorf("a slot due after the stall: %s, want 0", got)
 	}
@@ -82,8 +113,7 @@ func TestStallInAnOverload(t *testing.T) {
 // A late VU registers the stall before the next heartbeat, once.
 func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 2)
-	s.idle.Store(0)
+	beatUpTo(&s, 1000*ms)
 	s.check(1500 * ms)
 	s.beat(1501 * ms)
 	if len(s.past) != 1 || s.past[0] != (Stall{From: 1000 * ms, To: 1500 * ms, Delay: 500 * ms}) || s.backlogStall != 500*ms {
@@ -95,11 +125,11 @@ func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 // delay per wake-up.
 func TestShareOfASpan(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 1)
+	beatUpTo(&s, 1000*ms)
 	s.beat(1500 * ms)
-	beatUpTo(&s, 2000*ms, 1)
+	beatUpTo(&s, 2000*ms)
 	s.beat(2100 * ms)
-	beatUpTo(&s, 3000*ms, 1)
+	beatUpTo(&s, 3000*ms)
 	for _, c := range []struct {
 		from, to time.Duration
 		wakeups  int
@@ -160,7 +190,7 @@ func TestShareOfASpanWithPauses(t *testing.T) {
 // and a long wait is cleared of one delay per wake-up, not of all.
 func TestLateEchoes(t *testing.T) {
 	var s Stalls
-	beatUpTo(&s, 1000*ms, 1)
+	beatUpTo(&s, 1000*ms)
 	for sent := 1000 * ms; sent < 3000*ms; sent += 50 * ms {
 		s.echo(sent, sent+60*ms)
 	}

@@ -35,7 +35,8 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	b.observe(f.lag, milliseconds(t.Lag))
 	b.observe(f.queueing, milliseconds(t.Queueing))
-	if t.Lag > f.DisplacedAfter {
+	// In an overload of the system a stall of the generator displaces nothing.
+	if t.Lag > f.DisplacedAfter && t.Lag >= t.Queueing {
 		b.count(f.displaced, 1)
 	}
 	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing

@@ -1,10 +1,10 @@
 package synthetic
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -34,57 +34,85 @@ func arrivals(pl plan.Plan) (perSecond []int64) {
 	return perSecond
 }
 
-// frame collects the points of one frame.
+// frame collects the points of one frame after another of a source. The series stay, so
+// that not each frame makes their names and their buckets anew.
 type frame struct {
-	counters map[label]*metric.Point
-	hists    map[label]*metric.Point
-	judged   []judged // by SLO of the profile
+	byName  map[string][]*entry
+	entries []*entry // counters, then histograms, each by key
+	sorted  bool
+	judged  []judged // by SLO of the profile
 }
 
-// label is the name of a series and its labels, keys and values alternating. It is a
-// cheaper map key than Series.Key.
-type label struct{ name, labels string }
+// entry is a series, and its point in the frame.
+type entry struct {
+	metric.Point
+	labels []string // keys and values alternating
+	key    string
+	used   bool // in this frame
+}
 
 // judged counts the samples of an SLO and its violations.
-type judged struct{ samples, violations, cleared float64 }
-
-func newFrame() *frame {
-	return &frame{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}}
+type judged struct {
+	sampled                      bool // the SLO judges samples
+	samples, violations, cleared float64
 }
 
-func labelOf(name string, labels []string) label { return label{name, strings.Join(labels, "\x00")} }
+func newFrame(slos []spec.SLO) *frame {
+	f := &frame{byName: map[string][]*entry{}}
+	for _, s := range slos {
+		f.judged = append(f.judged, judged{sampled: s.Sampled()})
+	}
+	return f
+}
+
+// entry is that of a series, and makes it the first time.
+func (f *frame) entry(kind metric.Kind, name, unit string, labels []string) *entry {
+	for _, e := range f.byName[name] {
+		if e.Kind == kind && slices.Equal(e.labels, labels) {
+			e.used = true
+			return e
+		}
+	}
+	e := &entry{Point: metric.Point{Series: metric.NewSeries(name, unit, labels...), Kind: kind}, labels: slices.Clone(labels), used: true}
+	if kind == metric.Histogram {
+		e.Hist = &metric.Hist{}
+	}
+	e.Series.Labels = slices.Clip(e.Series.Labels) // a test may append to those of one frame
+	e.key = e.Series.Key()
+	f.byName[name], f.entries, f.sorted = append(f.byName[name], e), append(f.entries, e), false
+	return e
+}
 
 func (f *frame) count(v float64, name string, labels ...string) {
-	key := labelOf(name, labels)
-	p := f.counters[key]
-	if p == nil {
-		made := metric.CounterPoint(metric.NewSeries(name, "", labels...), 0)
-		p = &made
-		f.counters[key] = p
-	}
-	p.Value += v
+	f.entry(metric.Counter, name, "", labels).Value += v
 }
 
 func (f *frame) observe(v float64, name string, labels ...string) {
-	key := labelOf(name, labels)
-	p := f.hists[key]
-	if p == nil {
-		made := metric.HistPoint(metric.NewSeries(name, "ms", labels...), &metric.Hist{})
-		p = &made
-		f.hists[key] = p
-	}
-	p.Hist.Record(v, 1)
+	f.entry(metric.Histogram, name, "ms", labels).Hist.Record(v, 1)
 }
 
+// points are those of this frame. The next one begins.
 func (f *frame) points() (all []metric.Point) {
-	for _, group := range []map[label]*metric.Point{f.counters, f.hists} {
-		byKey := map[string]*metric.Point{}
-		for _, p := range group {
-			byKey[p.Series.Key()] = p
+	if !f.sorted {
+		slices.SortFunc(f.entries, func(a, b *entry) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.key, b.key))
+		})
+		f.sorted = true
+	}
+	for _, e := range f.entries {
+		if !e.used {
+			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(byKey)) {
-			all = append(all, *byKey[key])
+		p := e.Point
+		if p.Hist != nil {
+			p.Hist = p.Hist.Clone()
+			e.Hist.Reset()
 		}
+		e.Value, e.used = 0, false
+		all = append(all, p)
+	}
+	for i := range f.judged {
+		f.judged[i] = judged{sampled: f.judged[i].sampled}
 	}
 	return all
 }
@@ -109,9 +137,8 @@ func (f *frame) judge(p spec.Profile) {
 func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, generator Generator) (all []metric.Frame) {
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
+	f := newFrame(p.SLOs)
 	for second, scheduled := range arrivals(pl) {
-		f := newFrame()
-		f.judged = make([]judged, len(p.SLOs))
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
@@ -178,6 +205,9 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		f.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
 	for i, slo := range p.SLOs {
+		if !f.judged[i].sampled {
+			continue
+		}
 		sampled, violates, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
 		switch slo.Metric {
 		case metric.TransactionDuration:
@@ -187,7 +217,7 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		case failures:
 			violates, cleared = slo.Violates(failed), slo.Violates(failed)
 		}
-		if !slo.Sampled() || !sampled {
+		if !sampled {
 			continue
 		}
 		f.judged[i].samples++
@@ -203,8 +233,8 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 // databaseFrames are samples of a database whose sessions wait for commits: 0.2 per sample
 // in the baseline, 0.5 in the hold.
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
+	f := newFrame(nil)
 	for second := range arrivals(pl) {
-		f := newFrame()
 		f.count(metric.DefaultSampleRate, metric.DBSample)
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
