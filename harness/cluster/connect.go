@@ -12,11 +12,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 )
 
@@ -29,7 +29,7 @@ type Options struct {
 
 // Cluster is a namespace of a cluster.
 type Cluster struct {
-	kubernetes.Interface
+	client.Interface
 	Dynamic   dynamic.Interface // for kinds that client-go has no types of
 	Config    *rest.Config
 	Namespace string
@@ -64,7 +64,7 @@ func Connect(o Options) (*Cluster, error) {
 	config.QPS, config.Burst = requestsPerSecond, requestsInBurst
 	config.UserAgent = "assay"
 	c := &Cluster{Config: config, Namespace: namespace}
-	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
+	if c.Interface, err = client.New(config); err != nil {
 		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
 	}
 	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {

@@ -18,10 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 )
 
@@ -64,6 +64,8 @@ func TestConnect(t *testing.T) {
 		{cluster.Options{Context: "three"}, `context "three" does not exist`, "the contexts are: lost, one, two"},
 		{cluster.Options{Context: "lost"}, `context "lost" names cluster "gone", which the kubeconfig file does not have`, "KUBECONFIG"},
 		{cluster.Options{Kubeconfig: file + ".none"}, ".none: no such file or directory", "KUBECONFIG"},
+		{cluster.Options{Kubeconfig: kubeconfig(t, "https://[::1")}, "connect to the Kubernetes cluster: ", ""},
+		{cluster.Options{Kubeconfig: kubeconfig(t, "http://host:port")}, "connect to the Kubernetes cluster: ", ""},
 	} {
 		if _, err := cluster.Connect(c.options); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.next) {
 			t.Errorf("%+v: %v (%s)", c.options, err, hint.Of(err))
@@ -124,12 +126,12 @@ func TestReachHung(t *testing.T) {
 			t.Cleanup(func() { _ = far.Close() })
 			return near, nil
 		}}
-		client, err := kubernetes.NewForConfig(config)
+		clients, err := client.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = (&cluster.Cluster{Interface: client, Config: config}).Reach(t.Context())
+		err = (&cluster.Cluster{Interface: clients, Config: config}).Reach(t.Context())
 		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "the Kubernetes cluster at http://cluster cannot be reached: ") || took > time.Minute {
 			t.Errorf("%v after %s", err, took)
 		}

@@ -23,11 +23,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client/fake"
 	"assay/harness/hint"
 )
 
@@ -45,7 +45,7 @@ func fakeCluster(objects ...runtime.Object) (*cluster.Cluster, *dynamicfake.Fake
 		o.SetUID(types.UID("uid of " + o.GetName()))
 		return false, nil, nil
 	})
-	return &cluster.Cluster{Interface: fake.NewClientset(objects...), Dynamic: d, Namespace: "load"}, d
+	return &cluster.Cluster{Interface: fake.New(objects...), Dynamic: d, Namespace: "load"}, d
 }
 
 var (

@@ -8,10 +8,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client/fake"
 	"assay/harness/hint"
 )
 
@@ -30,7 +30,7 @@ func TestCheckEndRights(t *testing.T) {
 		"not log":             {lacks: "get pods/log", says: "this account may not get pods/log in namespace load", next: "assay kubernetes rbac"},
 		"it may not even ask": {lacks: "get pods/log", fails: errors.New("forbidden")},
 	} {
-		client := fake.NewClientset()
+		client := fake.New()
 		client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
 			asked := review.Spec.ResourceAttributes

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"assay/harness/doctor"
@@ -273,44 +274,33 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 	limit := r.startTimeout()
 	tooLong := fmt.Errorf("the limit is %s", limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
-	defer cancel()
-	type result struct {
-		t0  time.Time
-		err error
-	}
-	started := make(chan result, 1)
-	go func() {
-		t0, err := r.coordinator.AwaitStart(ctx)
-		if errors.Is(err, tooLong) {
-			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script().String())
-		}
-		started <- result{t0, err}
-	}()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case s := <-started:
-			return s.t0, s.err
-		case exit := <-r.coordinator.Ended():
-			// A worker that the coordinator refused exits too; the refusal is the better
-			// reason.
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
 			select {
-			case s := <-started:
-				if s.err != nil {
-					return s.t0, s.err
-				}
-			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				r.coordinator.LoseSilent()
 			}
-			next := "try the scenario alone: assay k6 run " + r.script().String()
-			if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
-				next = "" // alone, it would send to that host
-			}
-			return time.Time{}, hint.With(fmt.Errorf("%s: %s", r.script(), exit), next)
-		case <-tick.C:
-			r.coordinator.LoseSilent()
 		}
+	})
+	t0, err := r.coordinator.AwaitStart(ctx)
+	cancel()
+	watching.Wait()
+	var ended *fleet.EndedError
+	next := ""
+	switch {
+	case errors.Is(err, tooLong):
+		next = "look for what takes so long in its init code or setup(): assay k6 run " + r.script().String()
+	case !errors.As(err, &ended):
+		return t0, err
+	case ended.Status != strconv.Itoa(arrivals.EgressViolationExit): // alone, it would send to that host
+		next = "try the scenario alone: assay k6 run " + r.script().String()
 	}
+	return time.Time{}, hint.With(fmt.Errorf("%s: %w", r.script(), err), next)
 }
 
 // stopTimeout is how long the workers may take to end, to interrupt their iterations

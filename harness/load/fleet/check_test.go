@@ -1,3 +1,5 @@
+//go:build live
+
 package fleet_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/internal/testing/budget"
 	"assay/harness/load/fleet"
 	"assay/harness/load/worker/workertest"
 	"assay/harness/wire"
@@ -48,6 +51,8 @@ const body = "\nexport default function () {}\n"
 
 // Each option that would override the plan is refused by name.
 func TestOwnLoadIsRefused(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	for option, value := range map[string]string{
 		"scenarios":            "{ a: { executor: 'shared-iterations', vus: 2, iterations: 10 } }",
 		"duration":             "'10s'",
@@ -59,7 +64,6 @@ func TestOwnLoadIsRefused(t *testing.T) {
 		"executionSegment":     "'0:1/2'",
 	} {
 		t.Run(option, func(t *testing.T) {
-			t.Parallel()
 			err := check(t.Context(), t, "export const options = { "+option+": "+value+" };"+body)
 			if err == nil || !strings.Contains(err.Error(), "must not set options."+option+": ") || hint.Of(err) == "" || strings.Contains(err.Error(), "\n") {
 				t.Errorf("refused with %v", err)
@@ -71,6 +75,7 @@ func TestOwnLoadIsRefused(t *testing.T) {
 // Options that do not change the load are allowed, and the script initialises with a
 // worker's environment.
 func TestScriptsThatAreAccepted(t *testing.T) {
+	budget.CPUs(t, 0.1)
 	t.Setenv("K6_VUS", "7") // of the environment, not of the script
 	err := check(t.Context(), t, `
 if (__ENV.ASSAY_TARGET !== 'http://127.0.0.1:1') throw new Error('no target: ' + __ENV.ASSAY_TARGET);
@@ -82,6 +87,8 @@ export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgen
 }
 
 func TestScriptsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	for name, c := range map[string]struct{ script, want string }{
 		"syntax":       {"export default function () {", "does not initialise"},
 		"throws":       {"throw new Error('no key');" + body, "no key"},
@@ -89,7 +96,6 @@ func TestScriptsThatAreRefused(t *testing.T) {
 		"no such file": {"open('/no/such/data.json');" + body, "data.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			err := check(t.Context(), t, c.script)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pay.js") ||
 				strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
@@ -119,6 +125,8 @@ func ownCertificate(t *testing.T) string {
 
 // Options on connections are reported.
 func TestOptionsOfConnections(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	for name, c := range map[string]struct {
 		options string
 		want    fleet.Script
@@ -132,7 +140,6 @@ func TestOptionsOfConnections(t *testing.T) {
 		"client TLS":    {"tlsAuth: [{ domains: ['shop.test'], " + ownCertificate(t) + " }]", fleet.Script{ClientTLS: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if got, err := inspect(t.Context(), t, "export const options = { "+c.options+" };"+body); err != nil || got != c.want {
 				t.Errorf("%+v, %v, want %+v", got, err, c.want)
 			}
@@ -142,11 +149,11 @@ func TestOptionsOfConnections(t *testing.T) {
 
 // A script that never ends is stopped with its context.
 func TestScriptThatLoops(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	t.Parallel()
+	budget.CPUs(t, 0.5)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	start := time.Now()
-	err := check(ctx, t, "for (;;) {}"+body)
-	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
-		t.Errorf("after %s: %v", took, err)
+	if err := check(ctx, t, "for (;;) {}"+body); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }

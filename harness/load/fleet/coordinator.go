@@ -53,6 +53,8 @@ type Coordinator struct {
 	started  chan struct{} // closed once t0 is set
 	refusal  error         // why the run cannot start
 	refused  chan struct{} // closed once refusal is set
+	early    *EndedError   // the first worker that ended before the start
+	failed   chan struct{} // closed once early is set
 	rejected []string      // why workers were not admitted, since the last call of Rejected
 	checked  time.Time     // when LoseSilent was last called
 	stop     string        // why the workers are to end their load; empty: they go on
@@ -102,11 +104,16 @@ func (e Exit) String() string {
 	return text
 }
 
+// EndedError is the error of a worker that ended before the start.
+type EndedError struct{ Exit }
+
+func (e *EndedError) Error() string { return e.String() }
+
 // NewCoordinator makes a coordinator.
 func NewCoordinator(o Options) *Coordinator {
 	return &Coordinator{
 		Options: o, now: time.Now, waitLimit: waitLimit, left: o.Workers,
-		complete: make(chan struct{}), assigned: make(chan struct{}), started: make(chan struct{}), refused: make(chan struct{}),
+		complete: make(chan struct{}), assigned: make(chan struct{}), started: make(chan struct{}), refused: make(chan struct{}), failed: make(chan struct{}),
 		ended: make(chan Exit, o.Workers), done: make(chan struct{}),
 	}
 }
@@ -139,20 +146,27 @@ func (c *Coordinator) Refuse(err error) {
 func (c *Coordinator) AwaitStart(ctx context.Context) (time.Time, error) {
 	select {
 	case <-c.started:
-		return c.t0, nil
 	case <-c.refused:
-		return time.Time{}, c.refusal
+	case <-c.failed:
 	case <-ctx.Done():
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		var missing []string
-		for i, m := range c.members {
-			if !m.waits {
-				missing = append(missing, fmt.Sprintf("%s on %s", metric.WorkerSource(i), m.hello.Machine.Name))
-			}
-		}
-		return time.Time{}, fmt.Errorf("%d of %d workers are ready to start: %w (not ready: %s)", c.waiting, c.Workers, context.Cause(ctx), strings.Join(missing, ", "))
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.refusal != nil: // a worker that was told so ends, too
+		return time.Time{}, c.refusal
+	case !c.t0.IsZero():
+		return c.t0, nil
+	case c.early != nil:
+		return time.Time{}, c.early
+	}
+	var missing []string
+	for i, m := range c.members {
+		if !m.waits {
+			missing = append(missing, fmt.Sprintf("%s on %s", metric.WorkerSource(i), m.hello.Machine.Name))
+		}
+	}
+	return time.Time{}, fmt.Errorf("%d of %d workers are ready to start: %w (not ready: %s)", c.waiting, c.Workers, context.Cause(ctx), strings.Join(missing, ", "))
 }
 
 // awaitsStart notes that a worker waits for the start.
@@ -166,7 +180,7 @@ func (c *Coordinator) awaitsStart(m *member, setup json.RawMessage) {
 		m.waits = true
 		c.waiting++
 	}
-	if c.waiting == c.Workers && c.t0.IsZero() {
+	if c.waiting == c.Workers && c.t0.IsZero() && c.early == nil {
 		c.steady = newSteadyClock(c.now())
 		c.t0 = c.steady.wall.Add(headStart + time.Second - 1).Truncate(time.Second)
 		close(c.started)

@@ -175,6 +175,48 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A worker that ends before the start ends the wait; one that ends after it has started, and
+// how it ended is left for those who watch the load, however late they ask.
+func TestEndAroundTheStart(t *testing.T) {
+	for _, c := range []struct {
+		status  string
+		started bool
+	}{{"107", false}, {"0", false}, {"255", true}, {"0", true}} {
+		coordinator := coordinate(t, 2, anyMetrics)
+		worker := coordinator.join(t, 2)
+		if c.started {
+			waiting := []<-chan started{wait(t.Context(), worker[0], ""), wait(t.Context(), worker[1], "")}
+			for _, w := range waiting {
+				<-w
+			}
+		}
+		impatient, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer leave()
+		<-wait(impatient, worker[1], "") // it was ready
+		if err := worker[1].Exit(t.Context(), wire.Exit{Status: c.status}); err != nil {
+			t.Fatal(err)
+		}
+		t0, err := coordinator.AwaitStart(t.Context())
+		var ended *fleet.EndedError
+		switch {
+		case c.started && (err != nil || t0.IsZero()):
+			t.Errorf("%+v: %v", c, err)
+		case !c.started && (!errors.As(err, &ended) || ended.Source != "worker/1" || ended.Status != c.status):
+			t.Errorf("%+v: %v", c, err)
+		}
+		if e := <-coordinator.Ended(); e.Source != "worker/1" || e.Status != c.status {
+			t.Errorf("%+v: %s", c, e)
+		}
+		if !c.started { // nor does it start once the other one is ready
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if got := <-wait(ctx, worker[0], ""); !got.t0.IsZero() {
+				t.Errorf("%+v: started at %s", c, got.t0)
+			}
+			cancel()
+		}
+	}
+}
+
 // A worker that runs another script than the coordinator's prevents the start.
 func TestAnotherScript(t *testing.T) {
 	c := coordinate(t, 1, anyMetrics)
@@ -195,10 +237,14 @@ func TestStartIsCancelled(t *testing.T) {
 	c := coordinate(t, 2, anyMetrics)
 	waiting := wait(t.Context(), c.join(t, 2)[0], "")
 	why := errors.New("deadline of the test")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, why)
-	defer cancel()
-	_, err := c.AwaitStart(ctx)
-	if !errors.Is(err, why) || !strings.Contains(err.Error(), "1 of 2 workers") || !strings.Contains(err.Error(), "not ready: worker/1 on host-1") {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	var err error
+	polltest.Until(t, "one of two is ready", func() bool {
+		_, err = c.AwaitStart(ctx)
+		return strings.Contains(err.Error(), "1 of 2 workers")
+	})
+	if !errors.Is(err, why) || !strings.Contains(err.Error(), "not ready: worker/1 on host-1") {
 		t.Errorf("cancelled with %v", err)
 	}
 	select {
@@ -264,7 +310,7 @@ func TestMissingWorkers(t *testing.T) {
 
 // Workers that join at one moment all get their shares, with no other worker's.
 func TestWorkersJoinAtOnce(t *testing.T) {
-	const workers = 200
+	const workers = 100
 	c := coordinate(t, workers, anyMetrics)
 	watching, end := context.WithCancel(t.Context())
 	defer end()

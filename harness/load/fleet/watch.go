@@ -43,6 +43,10 @@ func (c *Coordinator) exited(number int, e Exit) {
 	c.explain(number, &e)
 	m.exit = &e
 	c.ended <- e // has room for every worker
+	if c.t0.IsZero() && c.early == nil {
+		c.early = &EndedError{e}
+		close(c.failed)
+	}
 	if c.left--; c.left == 0 {
 		close(c.done)
 	}

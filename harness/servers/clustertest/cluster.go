@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/procfs"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 )
 
@@ -28,7 +28,7 @@ type Cluster struct {
 	busybox   map[string]File // of the image Busybox
 	admin     string          // kubeconfig
 	config    *rest.Config
-	client    *kubernetes.Clientset
+	client    client.Interface
 	apiServer *program
 	names     *names
 	running   []*program // in the order of their start
@@ -85,7 +85,7 @@ func (c *Cluster) startAll(ctx context.Context) (err error) {
 		return err
 	}
 	c.config.QPS = -1 // tests wait for nothing
-	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
+	if c.client, err = client.New(c.config); err != nil {
 		return err
 	}
 	for _, start := range []func(context.Context) error{c.startContainerd, c.startControlPlane, c.startNode, c.startNames, c.awaitNode} {
@@ -123,7 +123,7 @@ func (c *Cluster) Kubeconfig() string { return c.admin }
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Client is the administrator's.
-func (c *Cluster) Client() kubernetes.Interface { return c.client }
+func (c *Cluster) Client() client.Interface { return c.client }
 
 // NodeName is the name of the only node.
 func (c *Cluster) NodeName() string { return nodeName }

@@ -14,13 +14,15 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+	"k8s.io/client-go/tools/cache"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"assay/harness/cluster/client"
 )
 
 // names answers the questions of pods for the names of Services, as CoreDNS does in other
@@ -37,9 +39,10 @@ type names struct {
 }
 
 // startNames listens on the node's address; it returns when all Services are known.
-func startNames(ctx context.Context, client kubernetes.Interface) (*names, error) {
-	factory := informers.NewSharedInformerFactory(client, 0)
-	n := &names{services: factory.Core().V1().Services().Lister(), slices: factory.Discovery().V1().EndpointSlices().Lister()}
+func startNames(ctx context.Context, c client.Interface) (*names, error) {
+	services := client.Informer(c, c.CoreV1().Services(metav1.NamespaceAll), &corev1.Service{}, "")
+	endpointSlices := client.Informer(c, c.DiscoveryV1().EndpointSlices(metav1.NamespaceAll), &discoveryv1.EndpointSlice{}, "")
+	n := &names{services: corelisters.NewServiceLister(services.GetIndexer()), slices: discoverylisters.NewEndpointSliceLister(endpointSlices.GetIndexer())}
 	at := address(node, dnsPort)
 	var err error
 	if n.udp, err = net.ListenPacket("udp", at); err != nil {
@@ -50,15 +53,14 @@ func startNames(ctx context.Context, client kubernetes.Interface) (*names, error
 		return nil, fmt.Errorf("serve names: %w", err)
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n.stop = func() { stop(); factory.Shutdown() }
-	factory.Start(watching.Done())
+	n.stop = stop
+	n.done.Go(func() { services.RunWithContext(watching) })
+	n.done.Go(func() { endpointSlices.RunWithContext(watching) })
 	n.done.Go(n.serveUDP)
 	n.done.Go(n.serveTCP)
-	for kind, known := range factory.WaitForCacheSync(ctx.Done()) {
-		if !known {
-			n.close()
-			return nil, fmt.Errorf("serve names: no list of %s: %w", kind, context.Cause(ctx))
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), services.HasSynced, endpointSlices.HasSynced) {
+		n.close()
+		return nil, fmt.Errorf("serve names: no list of Services and their endpoints: %w", context.Cause(ctx))
 	}
 	return n, nil
 }

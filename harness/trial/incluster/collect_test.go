@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -32,6 +31,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 )
 
@@ -100,12 +100,12 @@ func startServer(t *testing.T, files map[string][]byte) (*server, *cluster.Clust
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
 	config := &rest.Config{Host: listener.URL}
-	client, err := kubernetes.NewForConfig(config)
+	clients, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dynamic := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-	return s, &cluster.Cluster{Interface: client, Dynamic: dynamic, Config: config, Namespace: "load"}, dynamic
+	return s, &cluster.Cluster{Interface: clients, Dynamic: dynamic, Config: config, Namespace: "load"}, dynamic
 }
 
 // sealed are the files of a record, of which evidence/ has the seal.

@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client/fake"
 	"assay/harness/hint"
 )
 
@@ -108,7 +108,7 @@ func TestFollow(t *testing.T) {
 		said    []string
 		err     string        // empty: the record can be collected
 		next    string        // of its hint
-		limit   time.Duration // of the test's interest; 0: 10 minutes
+		limit   time.Duration // of the test's interest; 0: 6 minutes
 	}{
 		"the record is complete": {
 			moments: []moment{{}, {after: 5 * time.Second, pod: waiting}, {after: 9 * time.Second, pod: running, log: early + stamp("02") + complete + "\n"}},
@@ -170,7 +170,7 @@ func TestFollow(t *testing.T) {
 			moments: []moment{
 				{pod: running, log: early},
 				{after: 2 * time.Second, away: true},
-				{after: 20 * time.Minute, pod: running, log: early + stamp("03") + complete + "\n"},
+				{after: 8 * time.Minute, pod: running, log: early + stamp("03") + complete + "\n"},
 			},
 			said: []string{
 				"payment: preflight",
@@ -185,7 +185,7 @@ func TestFollow(t *testing.T) {
 				"payment: preflight",
 				"the cluster does not answer, and the run goes on in it: find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
 			},
-			err: "job/run has no complete record after 2h0m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: 3 * time.Hour,
+			err: "job/run has no complete record after 12m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: time.Hour,
 		},
 		"its node is gone": {
 			moments: []moment{{pod: running, log: early}, {after: time.Minute, pod: running, logErr: unread}, {after: 6 * time.Minute, pod: stuck, logErr: unread}},
@@ -203,14 +203,14 @@ func TestFollow(t *testing.T) {
 		},
 		"it never ends": {
 			moments: []moment{{pod: running, log: early}}, said: []string{"payment: preflight"},
-			err: "job/run has no complete record after 2h0m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: 3 * time.Hour,
+			err: "job/run has no complete record after 12m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: time.Hour,
 		},
 		"interrupted": {moments: []moment{{pod: running, log: early}}, said: []string{"payment: preflight"}, err: "context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				client, began := fake.NewClientset(), time.Now()
+				client, began := fake.New(), time.Now()
 				now := func() (last moment) {
 					for _, m := range c.moments {
 						if m.after <= time.Since(began) {
@@ -237,8 +237,8 @@ func TestFollow(t *testing.T) {
 					return true, &runtime.Unknown{Raw: []byte(m.log)}, m.logErr
 				})
 				var said []string
-				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", job: metav1.OwnerReference{Kind: "Job", UID: "own"}, limit: 5 * time.Minute, longest: 2 * time.Hour, say: func(line string) { said = append(said, line) }}
-				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.limit, 10*time.Minute))
+				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", job: metav1.OwnerReference{Kind: "Job", UID: "own"}, limit: 5 * time.Minute, longest: 12 * time.Minute, say: func(line string) { said = append(said, line) }}
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.limit, 6*time.Minute))
 				defer cancel()
 				p, err := f.follow(ctx)
 				if c.err == "" && (err != nil || p == nil || p.Name != "run-abc") {

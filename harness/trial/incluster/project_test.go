@@ -114,7 +114,7 @@ func TestPackRoundTrip(t *testing.T) {
 func TestPackFolder(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), t.TempDir()
-	files := map[string][]byte{"plan.json": []byte("{}"), "evidence/workers/0.log": []byte("x\n"), "empty": {}, "large": bytes.Repeat([]byte("0123456789"), 1<<16)}
+	files := map[string][]byte{"plan.json": []byte("{}"), "evidence/workers/0.log": []byte("x\n"), "empty": {}, "large": bytes.Repeat([]byte("0123456789"), 1<<13)}
 	write(t, dir, files)
 	var archive bytes.Buffer
 	if err := packFolder(&archive, dir); err != nil {

@@ -26,9 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
+	"assay/harness/cluster/client"
 	"assay/harness/polltest"
 	"assay/harness/servers/clustertest"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -43,7 +44,7 @@ const (
 // shop is a cluster with the reference service, whose database is outside.
 type shop struct {
 	*clustertest.Cluster
-	client  kubernetes.Interface
+	client  client.Interface
 	dynamic dynamic.Interface
 	program string // assay, which the image holds too
 	project string // folder with thresholds.json and scenarios
@@ -106,6 +107,10 @@ func (s *shop) grant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rights, err := rbacclient.NewForConfig(s.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
 	for {
 		text, err := documents.Read()
@@ -123,9 +128,9 @@ func (s *shop) grant(t *testing.T) {
 		case *corev1.ServiceAccount:
 			_, err = s.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		case *rbacv1.Role:
-			_, err = s.client.RbacV1().Roles(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+			_, err = rights.Roles(namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		case *rbacv1.RoleBinding:
-			_, err = s.client.RbacV1().RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+			_, err = rights.RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
 		default:
 			t.Fatalf("%T is printed", o)
 		}

@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client/fake"
 	"assay/harness/hint"
 )
 
@@ -44,7 +44,7 @@ func TestRunRemoves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				typed, dynamic := fake.NewClientset(), dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+				typed, dynamic := fake.New(), dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 				var left []string
 				name := func(a clienttesting.Action) string { return a.GetResource().Resource }
 				dynamic.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -90,7 +90,7 @@ func TestRunRemoves(t *testing.T) {
 func TestRunLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		typed, dynamic := fake.NewClientset(), dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+		typed, dynamic := fake.New(), dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 		dynamic.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured).SetUID("own")
 			return false, nil, nil

@@ -17,18 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client/fake"
 	"assay/harness/polltest"
 )
 
 // fakes are the clients of a cluster in memory, without controllers: tests make the pods.
 type fakes struct {
 	*cluster.Cluster
-	typed   *fake.Clientset
+	typed   *fake.Clients
 	dynamic *dynamicfake.FakeDynamicClient
 	created []string // "KIND/NAME of UID", the owner's
 
@@ -39,7 +39,7 @@ type fakes struct {
 }
 
 func newFakes() *fakes {
-	f := &fakes{typed: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), watched: make(chan struct{})}
+	f := &fakes{typed: fake.New(), dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), watched: make(chan struct{})}
 	f.dynamic.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		o := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
 		o.SetUID(types.UID(o.GetKind()))

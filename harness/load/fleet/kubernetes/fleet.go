@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"assay/harness/cluster"
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
@@ -45,7 +45,7 @@ type Fleet struct {
 	created []metav1.OwnerReference // in the order of creation
 	ended   chan fleet.Ended
 	stop    context.CancelFunc // of the watch
-	watch   informers.SharedInformerFactory
+	watch   sync.WaitGroup
 	own     []string // names of the containers of the manifests
 
 	mu      sync.Mutex
@@ -124,18 +124,14 @@ func (f *Fleet) selection() metav1.ListOptions {
 func (f *Fleet) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
-	f.watch = informers.NewSharedInformerFactoryWithOptions(f.Cluster.Interface, 0, informers.WithNamespace(f.Cluster.Namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = f.selection().LabelSelector
-		}))
-	informer := f.watch.Core().V1().Pods().Informer()
+	informer := client.Informer(f.Cluster.Interface, f.Cluster.CoreV1().Pods(f.Cluster.Namespace), &corev1.Pod{}, f.selection().LabelSelector)
 	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.notSeen(err) }) // fails only if the watch has begun
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{                          // fails only if the watch has ended
 		AddFunc:    func(o any) { f.seen(o, false) },
 		UpdateFunc: func(_, o any) { f.seen(o, false) },
 		DeleteFunc: func(o any) { f.seen(o, true) },
 	})
-	f.watch.Start(ctx.Done())
+	f.watch.Go(func() { informer.RunWithContext(ctx) })
 }
 
 // notSeen notes why pods cannot be followed, if that will not change.
@@ -316,7 +312,7 @@ func (f *Fleet) Close() error {
 	}
 	if f.stop != nil {
 		f.stop()
-		f.watch.Shutdown()
+		f.watch.Wait()
 	}
 	if failed == nil {
 		return nil

@@ -1,3 +1,5 @@
+//go:build live
+
 package local_test
 
 import (
@@ -8,11 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
-	"assay/harness/polltest"
 )
 
 // start starts workers that are shell scripts, and returns what they write to.
@@ -81,52 +81,6 @@ kill -9 $$`)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "assay-fleet-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
-// Close ends the workers that still run, also suspended ones and those that ignore it.
-func TestClose(t *testing.T) {
-	for name, script := range map[string]string{"obeys": "trap 'exit 105' TERM", "ignores": "trap '' TERM"} {
-		t.Run(name, func(t *testing.T) {
-			f, dir := start(t, 2, script+"; : > pid-$$; while :; do sleep 0.05; done")
-			polltest.Until(t, "both workers trap the signal", func() bool {
-				all, err := filepath.Glob(filepath.Join(dir, "pid-*"))
-				return err == nil && len(all) == 2
-			})
-			began := time.Now()
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("closing took %s", took)
-			}
-			for range 2 {
-				if e := <-f.Ended(); !gone(e.PID) || e.Status != map[string]string{"obeys": "105", "ignores": "signal: killed"}[name] {
-					t.Errorf("%+v", e)
-				}
-			}
-		})
-	}
-}
-
-// A worker that was suspended goes on with Resume.
-func TestResume(t *testing.T) {
-	f, dir := start(t, 1, ": > ready; kill -STOP $$; exit 7")
-	polltest.Until(t, "the worker runs", func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
-	polltest.Until(t, "the worker has ended", func() bool {
-		f.Resume()
-		select {
-		case e := <-f.Ended():
-			if e.Status != "7" {
-				t.Errorf("%+v", e)
-			}
-			return true
-		default:
-			return false
-		}
-	})
-	if err := f.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

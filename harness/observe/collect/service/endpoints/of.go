@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes"
 
+	"assay/harness/cluster/client"
 	"assay/harness/hint"
 )
 
@@ -22,13 +22,13 @@ const metricsPath = "/metrics"
 
 // Service is a Service of a cluster.
 type Service struct {
-	client          kubernetes.Interface
+	client          client.Interface
 	namespace, name string
 	port            int
 }
 
 // Of is the Service of that name. port is the one of its ports that leads to the service.
-func Of(client kubernetes.Interface, namespace, name string, port int) *Service {
+func Of(client client.Interface, namespace, name string, port int) *Service {
 	return &Service{client, namespace, name, port}
 }
 

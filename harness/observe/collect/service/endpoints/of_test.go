@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"assay/harness/cluster/client/fake"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/service/endpoints"
 )
@@ -35,8 +35,8 @@ func sliceOf(namespace, service, name string, number int32, addresses ...string)
 	return &s
 }
 
-func cluster() *fake.Clientset {
-	return fake.NewClientset(
+func cluster() *fake.Clients {
+	return fake.New(
 		serviceOf("prod", "shop", "10.96.0.1",
 			corev1.ServicePort{Name: "dns", Port: 80, Protocol: corev1.ProtocolUDP},
 			corev1.ServicePort{Name: "admin", Port: 81}, corev1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}),
@@ -103,7 +103,7 @@ func TestOfFollowsTheCluster(t *testing.T) {
 
 func TestOfErrors(t *testing.T) {
 	t.Parallel()
-	forbid := func(verb, resource string) *fake.Clientset {
+	forbid := func(verb, resource string) *fake.Clients {
 		client := cluster()
 		client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no right"))
@@ -111,7 +111,7 @@ func TestOfErrors(t *testing.T) {
 		return client
 	}
 	for name, c := range map[string]struct {
-		client        *fake.Clientset
+		client        *fake.Clients
 		service       string
 		port          int
 		problem, hint string
