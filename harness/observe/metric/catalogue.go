@@ -79,7 +79,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: EndedBlockedTime, Kind: Counter, Unit: "ms", Text: "time waiting for or opening connections to the service, by the second in which the requests ended"},
 
 		Descriptor{Name: GeneratorLag, Kind: Histogram, Unit: "ms", Labels: scenario, Text: "delay of the start of each arrival that the generator itself caused"},
-		Descriptor{Name: GeneratorDisplaced, Kind: Counter, Labels: scenario, Text: "arrivals that the generator itself started later than the plan's limit"},
+		Descriptor{Name: GeneratorDisplaced, Kind: Counter, Labels: scenario, Text: "arrivals that the generator itself started later than the plan's limit, and that the system did not delay for longer"},
 		Descriptor{Name: GeneratorStall, Kind: Counter, Unit: "ms", Labels: scenario, Text: "time for which the generator was stalled, by its heartbeat"},
 		Descriptor{Name: GeneratorDropped, Kind: Counter, Labels: scenario, Text: "dropped arrivals whose delay was caused more by the generator's lag than by queueing"},
 		Descriptor{Name: GeneratorUndone, Kind: Counter, Labels: scenario, Text: "transactions not completed because of the generator itself: dropped by its lag, or failed or timed out during a stall"},

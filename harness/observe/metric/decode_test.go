@@ -207,13 +207,24 @@ func TestDecodedHistogramsMerge(t *testing.T) {
 // series.
 func TestDecoderForgetsSeries(t *testing.T) {
 	var d Decoder
-	for i := range maxSeries + 10 {
-		data, err := Encode(Frame{Source: "w", Points: []Point{CounterPoint(NewSeries("n", "", "i", fmt.Sprint(i)), 1)}})
+	const each = 500 // in a message
+	for first := 0; first < maxSeries+each; first += each {
+		f := Frame{Source: "w"}
+		for i := range each {
+			f.Points = append(f.Points, CounterPoint(NewSeries("n", "", "i", fmt.Sprint(first+i)), 1))
+		}
+		data, err := Encode(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := d.Decode(data); err != nil || got[0].Points[0].Series.Label("i") != fmt.Sprint(i) {
-			t.Fatalf("series %d: %+v, %v", i, got, err)
+		got, err := d.Decode(data)
+		if err != nil || len(got[0].Points) != each {
+			t.Fatalf("series %d: %+v, %v", first, got, err)
+		}
+		for i, p := range got[0].Points {
+			if p.Series.Label("i") != fmt.Sprint(first+i) {
+				t.Fatalf("series %d is %+v", first+i, p)
+			}
 		}
 	}
 	if len(d.series) > maxSeries {

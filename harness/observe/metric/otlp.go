@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	colpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	respb "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -27,9 +26,10 @@ const (
 const nanos = int64(1e9)
 
 // Encode writes frames as one OTLP ExportMetricsServiceRequest (protobuf) with
-// delta temporality.
+// delta temporality. MetricsData is the same message on the wire; the package of the
+// request would link gRPC into every program that reads frames.
 func Encode(frames ...Frame) ([]byte, error) {
-	req := &colpb.ExportMetricsServiceRequest{}
+	req := &metricspb.MetricsData{}
 	for _, f := range frames {
 		req.ResourceMetrics = append(req.ResourceMetrics, encodeFrame(f))
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	colpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	respb "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -28,7 +27,7 @@ func Explicit(t testing.TB, bounds []float64, values ...float64) *metric.Hist {
 		DataPoints:             []*metricspb.HistogramDataPoint{p},
 	}}}
 	source := &commonpb.KeyValue{Key: "assay.source", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: "otlp/test"}}}
-	data, err := proto.Marshal(&colpb.ExportMetricsServiceRequest{ResourceMetrics: []*metricspb.ResourceMetrics{{
+	data, err := proto.Marshal(&metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{{
 		Resource:     &respb.Resource{Attributes: []*commonpb.KeyValue{source}},
 		ScopeMetrics: []*metricspb.ScopeMetrics{{Metrics: []*metricspb.Metric{m}}},
 	}}})
