@@ -1,3 +1,5 @@
+//go:build live
+
 package project
 
 import (
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/load/k6"
 	"assay/harness/project/logfile"
 	"assay/harness/project/model"
@@ -130,6 +133,8 @@ func pattern(e model.Endpoint) *regexp.Regexp {
 // The scripts are k6's, send what they show and nothing else, by the shares and with the keys
 // of the log; those that write send nothing before they are edited.
 func TestProposedScripts(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	d, dir := proposed(t)
 	server := newReceived(t)
 	const iterations = 500
@@ -212,6 +217,8 @@ func harmonicSum(n int64, exponent float64) (sum float64) {
 
 // zipf draws keys by its distribution, to the tails and with few and many keys.
 func TestZipf(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	_, dir := proposed(t)
 	server := newReceived(t)
 	const draws = 20_000

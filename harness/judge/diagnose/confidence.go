@@ -33,7 +33,7 @@ func (a *analysis) confidence(leader int) float64 {
 			}
 		}
 		unseen := 0.0
-		for _, i := range a.databaseParts() {
+		for _, i := range a.databaseParts {
 			unseen += gap * max(0, a.resampled[i][s])
 		}
 		leads := a.resampled[leader][s] > 0

@@ -200,7 +200,7 @@ func (a *analysis) shareDoubt(leader int) string {
 // have been missed in the gaps between samples.
 func (a *analysis) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
-	for _, at := range a.databaseParts() {
+	for _, at := range a.databaseParts {
 		switch v := a.charged[at]; {
 		case v > first:
 			first, second = v, first

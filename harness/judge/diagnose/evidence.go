@@ -66,7 +66,7 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 // queuedForStatements is the wait for connections that is charged to statements, in ms per
 // transaction.
 func (a *analysis) queuedForStatements() (ms float64) {
-	for _, at := range a.databaseParts() {
+	for _, at := range a.databaseParts {
 		ms += a.queued[at]
 	}
 	return ms

@@ -1,6 +1,10 @@
 package diagnose
 
-import "assay/harness/observe/wait"
+import (
+	"slices"
+
+	"assay/harness/observe/wait"
+)
 
 // Components of the time of a transaction that are not wait classes; package wait names
 // the component of each wait class.
@@ -28,9 +32,10 @@ var order = []string{Generator, ArrivalQueue, Script, Network, Service, Unmeasur
 // layout is the list of components that the measurements of a run can separate.
 type layout struct {
 	*table
-	names       []string       // order, the components of wait classes, Residual
-	index       map[string]int // in names
-	componentOf []int          // index in names of the component of each wait class
+	names         []string       // order, the components of wait classes, Residual
+	index         map[string]int // in names
+	componentOf   []int          // index in names of the component of each wait class
+	databaseParts []int          // indices in names of the components in which statements spend their time, sorted
 }
 
 func layoutOf(t *table) *layout {
@@ -51,8 +56,16 @@ func layoutOf(t *table) *layout {
 		l.componentOf = append(l.componentOf, add(wait.ComponentOf(class)))
 	}
 	add(Residual)
+	l.databaseParts = append([]int{l.index[Database], l.index[CPU]}, l.componentOf...)
+	slices.Sort(l.databaseParts)
+	l.databaseParts = slices.DeleteFunc(slices.Compact(l.databaseParts), func(at int) bool {
+		return at == l.index[Network] || at == l.index[ConnectionStorm]
+	})
 	return l
 }
+
+// isDatabase reports whether statements spend their time in a component.
+func (l *layout) isDatabase(at int) bool { return slices.Contains(l.databaseParts, at) }
 
 // parts is the mean time of a transaction in each component, in ms.
 type parts []float64

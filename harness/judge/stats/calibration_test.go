@@ -36,21 +36,20 @@ func (l load) row(label, cells string) calibration.Row {
 // Smokes of a minute and certificates of ten.
 var loads = []load{{50, 60, 1000, 1000}, {100, 60, 1000, 1000}, {1000, 60, 1000, 1000}, {100, 600, 600, 600}, {1000, 600, 300, 300}}
 
-// sized takes a fiftieth of the runs, and a 150th of the longest, unless -calibrate is
-// set: the first ones. Each share of them, and each column, is compared with the table.
-func (l load) sized() load {
-	if l.rate*l.seconds >= 500_000 {
-		return l.sample(150)
+// sized are all loads with -calibrate, else those of which a run is short, each with the
+// first of its runs: as many as have 250,000 samples, at most 20. Each share of them, and
+// each column, is compared with the table.
+func sized(all []load) (few []load) {
+	if *whole || *update {
+		return all
 	}
-	return l.sample(50)
-}
-
-// sample is one of the given number of runs, unless -calibrate is set.
-func (l load) sample(of int) load {
-	if !*whole && !*update {
-		l.runs = (l.runs + of - 1) / of
+	const most, samples = 20, 250_000
+	for _, l := range all {
+		if l.runs = min(most, samples/int(l.rate*l.seconds)); l.runs > 0 {
+			few = append(few, l)
+		}
 	}
-	return l
+	return few
 }
 
 var (
@@ -59,11 +58,14 @@ var (
 	few    = []float64{0.1, 0.03}              // the same of a healthy system
 )
 
+// heavyTailed is a source whose limits take long to compute.
+var heavyTailed = source.Pareto(0.5, 2.5)
+
 // Sources of the calibration. AR(1) of 10 and 30 s must not be LongEnough.
-func stationary() []source.Source {
+var stationary = sync.OnceValue(func() []source.Source {
 	return []source.Source{
 		source.MM1(0.5), source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8),
-		source.Lognormal(0.6, 1), source.Pareto(0.5, 2.5),
+		source.Lognormal(0.6, 1), heavyTailed,
 		source.OnOff("bursty", 5, 0.1, 6),
 		source.OnOff("on-off, 3 s", 3, 0.2, 4), source.OnOff("on-off, 10 s", 10, 0.2, 4), source.OnOff("on-off, 20 s", 20, 0.2, 4),
 		source.Modulated(2, 0.5), source.Modulated(10, 0.5), source.Modulated(30, 0.5),
@@ -71,7 +73,7 @@ func stationary() []source.Source {
 		source.Stalling(7), source.Stalling(25), source.Stalling(45),
 		source.Drifting("slower by 30 %, steadily", func(x float64) float64 { return 1 + 0.3*x }),
 	}
-}
+})
 
 // tally counts runs by result.
 type tally struct {
@@ -176,8 +178,7 @@ func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/
 func TestCalibration(t *testing.T) {
 	var inferredRows, countedRows []calibration.Row
 	for _, s := range stationary() {
-		for _, l := range loads {
-			l = l.sized()
+		for _, l := range sized(loads) {
 			r := calibrate(s, l, parts)
 			label := fmt.Sprintf("| %s | %s |", s.Name, l)
 			var inferred, counted strings.Builder

@@ -44,8 +44,7 @@ func TestLikelyBroken(t *testing.T) {
 func TestLikelyBrokenCalibration(t *testing.T) {
 	var rows []calibration.Row
 	for _, s := range stationary() {
-		for _, l := range loads[:4] { // a certificate at 1,000/s is seldom close to a limit
-			l = l.sized()
+		for _, l := range sized(loads[:4]) { // a certificate at 1,000/s is seldom close to a limit
 			var limits []float64
 			for _, q := range shares {
 				limits = append(limits, s.Limit(q, l.rate))

@@ -56,11 +56,10 @@ func TestLooksCalibration(t *testing.T) {
 	var rows []calibration.Row
 	at := []float64{1, 0.8, 0.5}
 	for _, s := range []source.Source{
-		source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8), source.Pareto(0.5, 2.5),
+		source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8), heavyTailed,
 		source.OnOff("on-off, 3 s", 3, 0.2, 4), source.Modulated(2, 0.5), source.Modulated(10, 0.5),
 	} {
-		for _, l := range longLoads {
-			l = l.sized()
+		for _, l := range sized(longLoads) {
 			var limits []float64
 			for _, q := range shares {
 				for _, part := range at {

@@ -18,8 +18,7 @@ import (
 func TestPower(t *testing.T) {
 	var rows []calibration.Row
 	for _, bursts := range []float64{0, 1, 0.2} {
-		for _, l := range loads {
-			l = l.sized()
+		for _, l := range sized(loads) {
 			name := ""
 			var cells []string
 			for _, q := range shares {

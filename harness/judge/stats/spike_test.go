@@ -23,7 +23,11 @@ func TestSpikeCalibration(t *testing.T) {
 	for _, tt := range []struct{ quiet, spike, share float64 }{
 		{600, 30, 0.12}, {3600, 30, 0.12}, {600, 60, 0.12}, {3600, 60, 0.12}, {600, 30, q}, {600, 60, q}, {600, 60, q / 2},
 	} {
-		l := load{rate, tt.quiet, 300, 300}.sample(10)
+		const runs = 300
+		l := load{rate, tt.quiet, runs, runs}
+		if !*whole && !*update {
+			l.runs = 10
+		}
 		pooled, within, both, failed, lock := 0, 0, 0, 0, sync.Mutex{}
 		each(l.runs, func(run int) {
 			rng := rand.New(rand.NewPCG(uint64(run), uint64(tt.quiet)))

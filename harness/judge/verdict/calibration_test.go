@@ -79,7 +79,7 @@ const calibrationTable = "../../../docs/calibration.md"
 // detect, and some that do not.
 func TestSteadyCalibration(t *testing.T) {
 	const allRuns = 300
-	runs, all := 20, *whole || *update
+	runs, all := 5, *whole || *update
 	if all {
 		runs = allRuns
 	}

@@ -169,7 +169,7 @@ func cell(t *testing.T, b behaviour, m surroundings, seed uint64) Verdict {
 // On ordinary machines healthy systems pass and broken ones fail; a broken system
 // passes nowhere.
 func TestMatrix(t *testing.T) {
-	runs := 8
+	runs := 3
 	if *whole || *update {
 		runs = 20
 	}

@@ -1,3 +1,5 @@
+//go:build live
+
 package main
 
 import (
@@ -6,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/bench/longrun"
@@ -42,35 +45,36 @@ func memoryUseOf(t *testing.T, s longrun.Shape) (u memoryUse, outcome string) {
 // The cost of judging depends on the seconds and series of a run, not on its requests.
 // Bytes are measured instead of time, as they are the same on every machine.
 func TestJudgingCostDoesNotDependOnRequests(t *testing.T) {
-	shape := longrun.Shape{Workers: 2, Hold: time.Minute, Rate: 2000} // two minutes with the other stages
-	use := func(minutes, times int) memoryUse {
+	budget.CPUs(t, 1)
+	shape := longrun.Shape{Workers: 1, Hold: 30 * time.Second, Rate: 1000} // a minute and a half with the other stages
+	use := func(more time.Duration, times int) memoryUse {
 		s := shape
-		s.Hold += time.Duration(minutes-2) * time.Minute
+		s.Hold += more
 		s.Rate *= float64(times)
 		u, outcome := memoryUseOf(t, s)
-		t.Logf("%d minutes at %g/s: %.1f MB allocated, %.1f MB kept, %s", minutes, s.Rate, u.allocated/1e6, u.kept/1e6, outcome)
+		t.Logf("%d s at %g/s: %.1f MB allocated, %.1f MB kept, %s", s.Seconds(), s.Rate, u.allocated/1e6, u.kept/1e6, outcome)
 		if outcome == verdict.Invalid.String() {
-			t.Errorf("the record of %d minutes at %g/s is %s", minutes, s.Rate, outcome)
+			t.Errorf("the record of %d s at %g/s is %s", s.Seconds(), s.Rate, outcome)
 		}
 		return u
 	}
-	two, four, eight, many := use(2, 1), use(4, 1), use(8, 1), use(2, 10)
-	// Growth over the last four minutes, relative to that over the two before, without
+	short, longer, long, many := use(0, 1), use(90*time.Second, 1), use(270*time.Second, 1), use(0, 10)
+	// Growth over the last three minutes, relative to that over half of it before, without
 	// the constant cost.
-	if grown := (eight.allocated - four.allocated) / (four.allocated - two.allocated); grown > 3 {
-		t.Errorf("four more minutes allocate %.2f times what two more do", grown)
+	if grown := (long.allocated - longer.allocated) / (longer.allocated - short.allocated); grown > 3 {
+		t.Errorf("three more minutes allocate %.2f times what half of it does", grown)
 	}
-	if grown := (eight.kept - four.kept) / (four.kept - two.kept); grown > 2.5 {
-		t.Errorf("four more minutes keep %.2f times what two more do", grown)
+	if grown := (long.kept - longer.kept) / (longer.kept - short.kept); grown > 2.5 {
+		t.Errorf("three more minutes keep %.2f times what half of it does", grown)
 	}
-	// A second of 2 workers has 240 values and 33 histograms.
-	if bytes := (eight.kept - two.kept) / (6 * 60); bytes > 50_000 {
+	// A second of a worker and of the collectors has 180 values and 18 histograms.
+	if bytes := (long.kept - short.kept) / 270; bytes > 30_000 {
 		t.Errorf("each second keeps %.0f bytes", bytes)
 	}
-	if grown := many.allocated / two.allocated; grown > 1.5 {
+	if grown := many.allocated / short.allocated; grown > 1.5 {
 		t.Errorf("ten times the requests allocate %.2f times as much", grown)
 	}
-	if grown := many.kept / two.kept; grown > 1.5 {
+	if grown := many.kept / short.kept; grown > 1.5 {
 		t.Errorf("ten times the requests keep %.2f times as much", grown)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build long
+
 package exam
 
 import (
@@ -6,20 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/judge/diagnose"
-	"assay/harness/observe/wait"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// faultCase is a system with one fault, and the bottleneck that the diagnosis should
-// name.
+// faultCase is a system with one fault, and what is expected of it.
 type faultCase struct {
-	name      string
-	component string   // expected bottleneck
-	statement string   // expected in its evidence; empty: none
-	server    []string // additional options of the database server
-	service   []string // flags of the reference service
-	scenario  string   // relative to this folder; empty: payments
+	expectation
+	server   []string // additional options of the database server
+	service  []string // flags of the reference service
+	scenario string   // relative to this folder; empty: payments
 	// rate is offered in the hold, and a fifth of it at the baseline. The SLO is that
 	// the median is less than bound, which holds without the fault.
 	rate  float64
@@ -42,54 +39,54 @@ var largePool = []string{"--pool-max-open", "300"}
 
 var cases = []faultCase{
 	{
-		name: "nothing", component: diagnose.None, rate: 60, bound: 2500,
+		expectation: expected("nothing"), rate: 60, bound: 2500,
 	},
 	{
-		name: "slow gateway", component: diagnose.Downstream, rate: 60, bound: 60,
+		expectation: expected("slow gateway"), rate: 60, bound: 60,
 		service: []string{"--gateway-latency", "40"},
 	},
 	{
-		name: "binlog", component: wait.Binlog, rate: 60, bound: 60,
+		expectation: expected("binlog"), rate: 60, bound: 60,
 		prepare: func(t *testing.T, r *testbed) {
 			slow(t, r, binlog, 5*time.Millisecond)
 			readBinlog(t, r, 4)
 		},
 	},
 	{
-		name: "hot row", component: wait.RowLock, rate: 100, bound: 150,
+		expectation: expected("hot row"), rate: 100, bound: 150,
 		service: append([]string{"--accounts", "1", "--commits", "transaction"}, largePool...),
 		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 10*time.Millisecond) },
 	},
 	{
-		name: "DDL under load", component: "metadata lock", rate: 50, bound: 60,
+		expectation: expected("DDL under load"), rate: 50, bound: 60,
 		during: func(ctx context.Context, t *testing.T, r *testbed) { migrate(ctx, t, r.open(t)) },
 	},
 	{
-		name: "pool of 2", component: diagnose.Pool, rate: 80, bound: 150,
+		expectation: expected("pool of 2"), rate: 80, bound: 150,
 		service: []string{"--pool-max-open", "2"},
 		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 2*time.Millisecond) },
 	},
 	{
-		name: "pool per request", component: diagnose.ConnectionStorm, rate: 150, bound: 250, failures: 0.2,
+		expectation: expected("pool per request"), rate: 150, bound: 250, failures: 0.2,
 		service: []string{"--pool-per-request", "--gateway-latency", "5"},
 		prepare: func(t *testing.T, r *testbed) { global(t, r, "max_connections", "12") },
 	},
 	{
-		name: "CPU-starved database", component: diagnose.CPU, rate: 50, bound: 60,
+		expectation: expected("CPU-starved database"), rate: 50, bound: 60,
 		service: largePool, confined: confineDatabase, busy: 8, nice: -5,
 	},
 	{
-		name: "missing index", component: diagnose.CPU, rate: 30, bound: 150,
-		statement: "FROM `orders` WHERE `customer` = ? examines", scenario: "testdata/customer.js", confined: confineDatabase,
+		expectation: expected("missing index"), rate: 30, bound: 150,
+		scenario: "testdata/customer.js", confined: confineDatabase,
 		prepare: func(t *testing.T, r *testbed) {
 			fill(t, r, "orders", "customer VARCHAR(32) NOT NULL, amount INT NOT NULL", "CONCAT('customer-', 1 + n % 10000), n", 400_000)
 		},
 	},
 	{
-		name: "generator", component: diagnose.Generator, rate: 100, bound: 250, confined: confineGenerator, busy: 8, nice: -20,
+		expectation: expected("generator"), rate: 100, bound: 250, confined: confineGenerator, busy: 8, nice: -20,
 	},
 	{
-		name: "buffer pool of 16 MB", component: wait.BufferPool, rate: 100, bound: 50,
+		expectation: expected("buffer pool of 16 MB"), rate: 100, bound: 50,
 		scenario: "testdata/history.js",
 		server:   []string{"--innodb-buffer-pool-size=16M", "--innodb-flush-method=O_DIRECT"},
 		prepare: func(t *testing.T, r *testbed) {
@@ -98,26 +95,26 @@ var cases = []faultCase{
 		},
 	},
 	{
-		name: "redo flush", component: wait.Commit, rate: 60, bound: 60,
+		expectation: expected("redo flush"), rate: 60, bound: 60,
 		server:  []string{"--skip-log-bin"},
 		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 5*time.Millisecond) },
 	},
 	{
-		name: "slow wire", component: diagnose.Network, rate: 50, bound: 150, during: slowDown,
+		expectation: expected("slow wire"), rate: 50, bound: 150, during: slowDown,
 		service: []string{"--pool-max-open", "20"},
 	},
 	{
-		name: "stopped service", component: diagnose.Service, rate: 50, bound: 60, during: stopAndContinue,
+		expectation: expected("stopped service"), rate: 50, bound: 60, during: stopAndContinue,
 	},
 	{
-		name: "bulk job", component: diagnose.Neighbour, rate: 50, bound: 45, confined: confineDatabase,
+		expectation: expected("bulk job"), rate: 50, bound: 45, confined: confineDatabase,
 		prepare: prepareBulkJob, during: bulkJob,
 	},
 	{
-		name: "row held by a stranger", component: wait.RowLock, rate: 50, bound: 60, during: holdRows,
+		expectation: expected("row held by a stranger"), rate: 50, bound: 60, during: holdRows,
 	},
 	{
-		name: "global read lock", component: "metadata lock", rate: 50, bound: 60, during: lockReads,
+		expectation: expected("global read lock"), rate: 50, bound: 60, during: lockReads,
 	},
 }
 

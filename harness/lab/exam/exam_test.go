@@ -1,3 +1,5 @@
+//go:build long
+
 package exam
 
 import (
@@ -6,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,24 +23,6 @@ import (
 	"assay/harness/servers/process"
 	"assay/harness/spec"
 )
-
-// quickCases are run by make test; make exam runs all.
-var quickCases = []string{"slow gateway", "binlog", "hot row", "pool of 2"}
-
-// TestMySQL runs the quick cases, each of which has to be right. Tests of other packages run
-// at the same time and use the same disk, so that an undetermined case is always run again.
-func TestMySQL(t *testing.T) {
-	var quick []faultCase
-	for _, e := range cases {
-		if slices.Contains(quickCases, e.name) {
-			quick = append(quick, e)
-		}
-	}
-	if len(quick) != len(quickCases) {
-		t.Fatalf("found %d of the cases %q", len(quick), quickCases)
-	}
-	score(t, "mysql", examine(t, "mysql", quick, 0), len(quick), quickCases...)
-}
 
 // maxTries limits the runs of a case that were disturbed by other load on the machine.
 const maxTries = 3
@@ -59,7 +42,7 @@ func examine(t *testing.T, flavour string, cases []faultCase, mostOthers float64
 				v := verdict.Judge(rec)
 				t.Logf("%s in %s: %s", v.Outcome, time.Since(start).Round(time.Second), v.Claim)
 				if v.Outcome == e.outcome() {
-					m := result{e, v.Outcome, diagnose.Of(rec, v)}
+					m := result{e.expectation, v.Outcome, diagnose.Of(rec, v)}
 					t.Logf("%s\n%s", m.text(), signals(rec))
 					// A lack of CPUs is then a cause beside the fault.
 					lacksCPU := strings.HasSuffix(m.named(), " CPU")
@@ -105,17 +88,6 @@ func (e faultCase) otherCPUs(r record.Run) float64 {
 		used-- // the busy processes use the first CPU
 	}
 	return used
-}
-
-// outcome is the expected verdict.
-func (e faultCase) outcome() verdict.Outcome {
-	switch e.component {
-	case diagnose.None:
-		return verdict.Pass
-	case diagnose.Generator:
-		return verdict.Invalid
-	}
-	return verdict.Fail
 }
 
 // disturbed reports whether other load on the machine made the run undecided: it
@@ -234,8 +206,6 @@ func copyScripts(t *testing.T) string {
 
 // runs counts runs, to make their ids unique.
 var runs atomic.Int64
-
-func (e faultCase) folder() string { return strings.ReplaceAll(e.name, " ", "-") }
 
 // profile is the case's profile. Its SLOs are decidable with the few samples of a short
 // run.

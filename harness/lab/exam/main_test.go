@@ -1,3 +1,5 @@
+//go:build long
+
 package exam
 
 import (
@@ -18,12 +20,8 @@ import (
 	"assay/harness/lab/exam/slowdisk"
 	"assay/harness/lab/target"
 	"assay/harness/load/worker/workertest"
-	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/wire"
 )
-
-// recordsDir holds the records of all cases, which -update replaces.
-const recordsDir = "testdata/records"
 
 var update = flag.Bool("update", false, "keep the records of the cases in "+recordsDir)
 
@@ -58,7 +56,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
 
 // serve is `assay target`.

@@ -16,7 +16,7 @@ func TestRecordedMySQL(t *testing.T) { scoreMySQL(t, replay(t, "mysql")) }
 func TestRecordedMariaDB(t *testing.T) { scoreMariaDB(t, replay(t, "mariadb")) }
 
 func replay(t *testing.T, flavour string) (results []result) {
-	for _, e := range cases {
+	for _, e := range expectations {
 		r, err := record.Open(filepath.Join(recordsDir, flavour, e.folder()))
 		if err != nil {
 			t.Error(err)

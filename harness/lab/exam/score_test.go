@@ -12,7 +12,7 @@ import (
 
 // result is the verdict and diagnosis of a case.
 type result struct {
-	faultCase
+	expectation
 	outcome verdict.Outcome
 	found   diagnose.Findings
 }
@@ -93,7 +93,7 @@ func report(flavour string, results []result) string {
 // scoreMySQL expects all but one to be right.
 func scoreMySQL(t *testing.T, results []result) {
 	t.Helper()
-	score(t, "mysql", results, len(cases)-1)
+	score(t, "mysql", results, len(expectations)-1)
 }
 
 // scoreMariaDB expects the cases to be right that MariaDB's instruments show

@@ -1,3 +1,5 @@
+//go:build live
+
 package stack
 
 import (
@@ -12,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/mysqld/replication"
@@ -21,6 +24,7 @@ import (
 // privileges as those of the local stack, with any password.
 func TestComposeAccounts(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.4)
 	u := newState().Users
 	odd := map[string]string{"service": `it's \'; DROP USER root; -- "`, "collector": "per%cent $HOME `id`"}
 	root := mysqldtest.StartInMemory(t, string(mysqld.MySQL)).DSN()

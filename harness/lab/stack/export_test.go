@@ -1,3 +1,5 @@
+//go:build live
+
 package stack
 
 // Table begins the names of the tables of the packet filter of a stack.

@@ -1,8 +1,9 @@
+//go:build live
+
 package stack_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,12 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/polltest"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/memorytest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/process"
 )
 
@@ -24,7 +27,8 @@ import (
 // database is stopped.
 func TestTargetFails(t *testing.T) {
 	t.Parallel()
-	o := options(t, "mariadb")
+	budget.CPUs(t, 0.5)
+	o := prepared(t, "mariadb")
 	o.TargetArgs = []string{"--die"}
 	_, _, err := stack.Up(t.Context(), o, nil)
 	if err == nil || !strings.Contains(err.Error(), "start reference service: the process exited: cannot use assay_service:***@tcp") {
@@ -36,6 +40,7 @@ func TestTargetFails(t *testing.T) {
 
 func TestPortsTaken(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.1)
 	_, taken := listen(t)
 	for name, set := range map[string]func(*stack.Options){
 		"database": func(o *stack.Options) { o.DBPort = taken },
@@ -43,13 +48,12 @@ func TestPortsTaken(t *testing.T) {
 	} {
 		o := options(t, "mariadb")
 		set(&o)
-		begin := time.Now()
 		_, _, err := stack.Up(t.Context(), o, nil)
 		if err == nil || !strings.Contains(err.Error(), strconv.Itoa(taken)) || !errors.Is(err, process.ErrPortTaken) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(o.Dir, "db", "data")); err == nil {
-			t.Errorf("%s: a database was created first, in %s", name, time.Since(begin))
+			t.Errorf("%s: a database was created first", name)
 		}
 		noProcess(t, o.Dir)
 	}
@@ -61,6 +65,7 @@ func interrupted(t *testing.T, sig os.Signal) (dir, output string) {
 	t.Helper()
 	dir = memorytest.Folder(t)
 	cleanUp(t, dir)
+	mysqldtest.Prepare(t, mysqld.Options{Dir: filepath.Join(dir, "db"), Binary: mysqldtest.Binary(t, "mariadb")})
 	cmd := exec.Command(os.Args[0], "--sick")
 	cmd.Env = append(os.Environ(), upEnv+"="+dir)
 	var stderr bytes.Buffer
@@ -85,6 +90,7 @@ func interrupted(t *testing.T, sig os.Signal) (dir, output string) {
 // TestInterrupted checks that Ctrl-C during up stops what it has started.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	dir, output := interrupted(t, os.Interrupt)
 	noProcess(t, dir)
 	conditions(t, dir, stack.IsDown, stack.IsDown, stack.IsDown)
@@ -96,6 +102,7 @@ func TestInterrupted(t *testing.T) {
 // TestUpKilled checks that after kill -9 during up, down still finds all processes.
 func TestUpKilled(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.2)
 	dir, _ := interrupted(t, syscall.SIGKILL)
 	if len(running(t, dir)) != 3 {
 		t.Errorf("running: %q", running(t, dir))
@@ -119,28 +126,4 @@ func TestUpKilled(t *testing.T) {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}
 	conditions(t, dir, stack.IsUp, stack.IsUp, stack.IsUp)
-}
-
-// TestCancelledBeforeLock checks that a command that waits for another can be cancelled.
-func TestCancelledBeforeLock(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	lock, err := os.Create(filepath.Join(dir, "stack.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lock.Close() }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
-	for name, f := range map[string]func() error{
-		"up":   func() error { _, _, err := stack.Up(ctx, stack.Options{Dir: dir}, nil); return err },
-		"down": func() error { return stack.Down(ctx, dir, stack.All) },
-	} {
-		if err := f(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package stack_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,7 +44,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(upEnv); dir != "" {
 		os.Exit(up(dir, os.Args[1:]))
 	}
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
 
 // serve replaces the reference service. It is healthy when its database is.
@@ -103,6 +106,14 @@ func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
 	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: ports(t, 4), TargetPort: ports(t, 1), InfluxPort: ports(t, 1), Influxd: influxdtest.Binary(t)}
 	cleanUp(t, o.Dir)
+	return o
+}
+
+// prepared are options whose database need not be initialised.
+func prepared(t *testing.T, flavour string) stack.Options {
+	t.Helper()
+	o := options(t, flavour)
+	mysqldtest.Prepare(t, mysqld.Options{Dir: filepath.Join(o.Dir, "db"), Binary: o.Binary})
 	return o
 }
 

@@ -1,3 +1,5 @@
+//go:build live
+
 package stack_test
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -18,62 +21,58 @@ var databaseAndService = stack.Parts{Database: true, Target: true}
 // on the same ports and data.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mysql", "mariadb"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			o := options(t, flavour)
-			o.Influxd = ""
-			o.TargetArgs = []string{"--some", "argument"}
-			s, _ := mustUp(t, o)
-			before := s.Setup()
-			other := before
-			other.Database, other.Target = []string{"--innodb-lock-wait-timeout=7"}, []string{"--another"}
+	budget.CPUs(t, 0.4)
+	o := prepared(t, "mariadb")
+	o.Influxd = ""
+	o.TargetArgs = []string{"--some", "argument"}
+	s, _ := mustUp(t, o)
+	before := s.Setup()
+	other := before
+	other.Database, other.Target = []string{"--innodb-lock-wait-timeout=7"}, []string{"--another"}
 
-			after, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, databaseAndService, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(other, after.Setup()); diff != "" {
-				t.Error(diff)
-			}
-			if got := lockWait(t, o.Dir); got != "7" {
-				t.Errorf("the server has %s", got)
-			}
-			again, started := mustUp(t, stack.Options{Dir: o.Dir})
-			if started != (stack.Parts{}) || again.Database.Process != after.Database.Process {
-				t.Errorf("up started %+v", started)
-			}
+	after, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, databaseAndService, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(other, after.Setup()); diff != "" {
+		t.Error(diff)
+	}
+	if got := lockWait(t, o.Dir); got != "7" {
+		t.Errorf("the server has %s", got)
+	}
+	again, started := mustUp(t, stack.Options{Dir: o.Dir})
+	if started != (stack.Parts{}) || again.Database.Process != after.Database.Process {
+		t.Errorf("up started %+v", started)
+	}
 
-			// The service only.
-			other.Target = []string{"--a-third"}
-			alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, stack.Parts{Target: true}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if alone.Database.Process != after.Database.Process || alone.Target.Process == after.Target.Process {
-				t.Error("the database was restarted, or the service was not")
-			}
+	// The service only.
+	other.Target = []string{"--a-third"}
+	alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, stack.Parts{Target: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alone.Database.Process != after.Database.Process || alone.Target.Process == after.Target.Process {
+		t.Error("the database was restarted, or the service was not")
+	}
 
-			// A server that does not start with its options, and then with others.
-			bad := other
-			bad.Database = []string{"--no-such-option=1"}
-			if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, databaseAndService, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
-				t.Errorf("error %v", err)
-			}
-			if _, err := stack.AdminDSN(o.Dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("DSN of a server that is down: %v", err)
-			}
-			back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, databaseAndService, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(before, back.Setup()); diff != "" {
-				t.Error(diff)
-			}
-			if got := lockWait(t, o.Dir); got != "50" {
-				t.Errorf("the server has %s", got)
-			}
-		})
+	// A server that does not start with its options, and then with others.
+	bad := other
+	bad.Database = []string{"--no-such-option=1"}
+	if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, databaseAndService, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := stack.AdminDSN(o.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("DSN of a server that is down: %v", err)
+	}
+	back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, databaseAndService, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, back.Setup()); diff != "" {
+		t.Error(diff)
+	}
+	if got := lockWait(t, o.Dir); got != "50" {
+		t.Errorf("the server has %s", got)
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build live
+
 package stack_test
 
 import (
@@ -11,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -20,7 +23,8 @@ func TestUpDown(t *testing.T) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			o := options(t, flavour)
+			budget.CPUs(t, 0.45)
+			o := prepared(t, flavour)
 			conditions(t, o.Dir, stack.IsDown, stack.IsDown, stack.IsDown)
 			s, started := mustUp(t, o)
 			if started != stack.All {
@@ -56,25 +60,12 @@ func TestUpDown(t *testing.T) {
 	}
 }
 
-func TestDownOfNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "none")
-	if err := stack.Down(t.Context(), dir, stack.All); err != nil {
-		t.Error(err)
-	}
-	s, ps, err := stack.Status(dir)
-	if s != nil || err != nil || len(ps) != 3 {
-		t.Errorf("status %v %v %v", s, ps, err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Error("a folder was created")
-	}
-}
-
 // TestCrash checks that status shows which component crashed, and up starts only that
 // one.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	o := options(t, "mariadb")
+	budget.CPUs(t, 0.2)
+	o := prepared(t, "mariadb")
 	o.TargetArgs = []string{"--some", "argument"}
 	s, _ := mustUp(t, o)
 
@@ -126,9 +117,10 @@ func TestCrash(t *testing.T) {
 }
 
 // TestTwoUps checks that of two concurrent ups one starts the stack, and the other finds
-// it.
+// it; and that other options for a stack that is up are refused.
 func TestTwoUps(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	o := options(t, "mariadb")
 	var (
 		wg      sync.WaitGroup
@@ -146,13 +138,6 @@ func TestTwoUps(t *testing.T) {
 	if started[0] == started[1] || states[0].Database.Process != states[1].Database.Process || states[0].Target.Process != states[1].Target.Process {
 		t.Errorf("started %v: %v and %v", started, states[0], states[1])
 	}
-}
-
-// TestConflict checks that other options for a stack that is up are refused.
-func TestConflict(t *testing.T) {
-	t.Parallel()
-	o := options(t, "mariadb")
-	mustUp(t, o)
 	for name, other := range map[string]stack.Options{
 		"database port":    {Dir: o.Dir, DBPort: o.DBPort + 1},
 		"target port":      {Dir: o.Dir, TargetPort: o.TargetPort + 1},

@@ -1,10 +1,11 @@
+//go:build live
+
 package stack_test
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +14,10 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/polltest"
 	"assay/harness/servers/firewall"
-	"assay/harness/servers/process"
 )
 
 // lab is a stack of several nodes with a table.
@@ -68,20 +69,6 @@ func startLab(t *testing.T, flavour string, topology stack.Topology, proxy bool)
 	l.write("a")
 	l.await("b")
 	return l
-}
-
-// occupy listens on a node's port for the other nodes.
-func (l *lab) occupy(node string) {
-	l.Helper()
-	for _, n := range l.state.Cluster.Nodes {
-		if n.Name == node {
-			listener, err := net.Listen("tcp", process.Address(n.Group))
-			if err != nil {
-				l.Fatal(err)
-			}
-			l.Cleanup(func() { _ = listener.Close() })
-		}
-	}
 }
 
 // write writes one row through a node or the proxy, as soon as that accepts it: a group
@@ -161,10 +148,19 @@ func (l *lab) fails(node string, how stack.Action, other string) {
 	l.await(node)
 }
 
-// TestTwoWriters: of two writers behind a proxy each can fail, in any way that this test
-// has time for.
+// TestReplica: a replica that is cut off catches up.
+func TestReplica(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.25)
+	l := startLab(t, "mariadb", stack.Replica, true)
+	l.fails("b", stack.Cut, "proxy")
+}
+
+// TestTwoWriters: both of two nodes are written, and the proxy leads to the other one after
+// one was killed.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.2)
 	l := startLab(t, "mariadb", stack.MultiPrimary, true)
 	l.write("b")
 	l.await("a")
@@ -173,28 +169,18 @@ func TestTwoWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-
-	// The proxy leads to a, and to b after a was killed.
-	serves := func(id int) bool {
-		var got int
-		return l.db["proxy"].QueryRow("SELECT @@server_id").Scan(&got) == nil && got == id
-	}
-	polltest.Until(t, "the proxy leads to a", func() bool { return serves(1) })
+	polltest.Until(t, "the proxy leads to a", func() bool { return l.serves(1) })
 	l.do("a", stack.Kill)
 	l.write("proxy")
-	if !serves(2) {
+	if !l.serves(2) {
 		t.Error("the proxy does not lead to b")
 	}
+}
 
-	// Nodes come back although other processes have taken their ports for the other nodes.
-	l.occupy("a")
-	l.do("a", stack.Start)
-	l.do("arbitrator", stack.Kill)
-	l.occupy("arbitrator")
-	l.do("arbitrator", stack.Start)
-	l.await("a")
-	l.fails("b", stack.Cut, "a")
-	polltest.Until(t, "the proxy leads to a again", func() bool { return serves(1) })
+// serves reports whether the proxy leads to the node with this id.
+func (l *lab) serves(id int) bool {
+	var got int
+	return l.db["proxy"].QueryRow("SELECT @@server_id").Scan(&got) == nil && got == id
 }
 
 // logs prints the logs of the stack if the test fails.

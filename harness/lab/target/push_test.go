@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -5,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/target/otlp/otlptest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -12,6 +15,7 @@ import (
 // The receiver of a run accepts all pushes of the service, including that after the drain,
 // and their sum is what /metrics shows.
 func TestPush(t *testing.T) {
+	budget.CPUs(t, 0.5)
 	received := otlptest.Start(t)
 	s := serve(t, mysqldtest.StartInMemory(t, "mariadb"), func(c *Config) { c.OTLP = received.URL })
 	const payments = 30

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -9,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,21 +20,46 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/target/gateway"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
-
-// onEveryServer runs the test on real MySQL and MariaDB servers.
-func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
-	for _, flavour := range []string{"mysql", "mariadb"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			test(t, mysqldtest.StartInMemory(t, flavour))
-		})
+// TestService runs the tests that need a database on one server of each flavour, one after
+// the other: many compare the server's counters.
+func TestService(t *testing.T) {
+	t.Parallel()
+	type test struct {
+		name string
+		run  func(*testing.T, *mysqld.Server)
 	}
+	each := []test{
+		{"payments", testPayments}, {"outcomes", testOutcomes}, {"workers share", testWorkersShare}, {"ingestion", testIngestion},
+	}
+	tests := map[string][]test{
+		"mysql": append(each[:len(each):len(each)], test{"through Kafka", testIngestionThroughKafka}),
+		"mariadb": append(each[:len(each):len(each)],
+			test{"pool", testPool}, test{"few accounts", testFewAccounts}, test{"gateway", testGatewayOverHTTP}, test{"request log", testRequestsAreLogged},
+			test{"unanswered", testUnanswered}, test{"workers stop", testWorkersStop}),
+	}
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		budget.CPUs(t, 0.6)
+		server := mysqldtest.StartInMemory(t, flavour)
+		for _, c := range tests[flavour] {
+			t.Run(c.name, func(t *testing.T) { c.run(t, server) })
+		}
+	})
+}
+
+// TestCapacity runs the tests of a service with limited capacity, which mostly wait.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.25)
+	server := mysqldtest.StartInMemory(t, "mariadb")
+	t.Run("growth", func(t *testing.T) { testServiceThatNeedsTimeToGrow(t, server) })
+	t.Run("limit", func(t *testing.T) { testCapacityIsALimit(t, server) })
+	t.Run("none", func(t *testing.T) { testWorkWithoutALimit(t, server) })
 }
 
 // service is a running target with its own database.

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -11,7 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
+	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -39,9 +43,7 @@ func throughKafka(address string) func(*Config) {
 
 // Each acknowledged event has exactly one row, however often Kafka delivers it; an event
 // that was sent twice has two.
-func TestIngestionThroughKafka(t *testing.T) {
-	t.Parallel()
-	server := mysqldtest.StartInMemory(t, "mysql")
+func testIngestionThroughKafka(t *testing.T, server *mysqld.Server) {
 	address, admin, _ := broker(t)
 	s := serve(t, server, throughKafka(address))
 	if groups, err := admin.DescribeGroups(t.Context(), "assay-ingest"); err != nil || len(groups["assay-ingest"].Members) != 1 {
@@ -95,9 +97,7 @@ func TestIngestionThroughKafka(t *testing.T) {
 
 // While the database stalls, events are acknowledged, and the group's offsets stay behind:
 // they are committed only after the rows are stored. A drain stores the rest.
-func TestStallBehindKafka(t *testing.T) {
-	t.Parallel()
-	server := mysqldtest.StartInMemory(t, "mariadb")
+func testStallBehindKafka(t *testing.T, server *mysqld.Server) {
 	address, admin, end := broker(t)
 	s := serve(t, server, throughKafka(address))
 	hold, err := s.db.Conn(t.Context())
@@ -163,15 +163,13 @@ func lagOf(t *testing.T, admin *kadm.Client) int64 {
 
 // Services share the topic. One that ends without a drain loses nothing: what it had read is
 // delivered to the other, and stored once.
-func TestServicesShareATopic(t *testing.T) {
-	t.Parallel()
-	server := mysqldtest.StartInMemory(t, "mariadb")
+func testServicesShareATopic(t *testing.T, server *mysqld.Server) {
 	address, admin, _ := broker(t)
 	few := func(c *Config) { throughKafka(address)(c); c.IngestBatch, c.Drain = 2, false }
 	first := serve(t, server, few)
 	mysqldtest.Exec(t, first.db, "CREATE TRIGGER slow BEFORE INSERT ON events FOR EACH ROW DO SLEEP(0.02)")
 	second := serve(t, server, func(c *Config) { few(c); c.DSN = first.dsn })
-	const events = 200
+	const events = 100
 	atOnce(events, func(i int) {
 		s := []*service{first, second}[i%2]
 		if code, answer := s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=%d&id=e-%d&run_id=run", i, i), ""); code != http.StatusAccepted {
@@ -189,4 +187,12 @@ func TestServicesShareATopic(t *testing.T) {
 	if all, ids := second.count(t, "SELECT COUNT(*) FROM events"), second.count(t, "SELECT COUNT(DISTINCT id) FROM events"); all != events || ids != events {
 		t.Errorf("%d rows, %d events, want %d", all, ids, events)
 	}
+}
+
+func TestKafka(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.15)
+	server := mysqldtest.StartInMemory(t, "mariadb")
+	t.Run("stall", func(t *testing.T) { testStallBehindKafka(t, server) })
+	t.Run("two services", func(t *testing.T) { testServicesShareATopic(t, server) })
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package target
 
 import (
@@ -9,7 +11,6 @@ import (
 
 	"assay/harness/lab/target/gateway"
 	"assay/harness/polltest"
-	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -17,83 +18,78 @@ import (
 // Two services share the outbox, and the payments that a third left open: every payment
 // is queried once, ends as its gateway decided, and has one set of ledger entries; every
 // notification is sent once.
-func TestWorkersShare(t *testing.T) {
-	t.Parallel()
-	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
-		const open = 60
-		declines := gateway.All(0.3)
-		s := serve(t, server, func(c *Config) {
-			c.Gateway.Declines, c.Gateway.Timeouts, c.Gateway.Patience = declines, gateway.All(1), time.Millisecond
-			c.Reconcile.After = 0
-		})
-		atOnce(open, func(i int) {
-			if code, answer := s.pay(t, fmt.Sprint("pay-", i)); code != http.StatusAccepted {
-				t.Errorf("payment %d: %d %v", i, code, answer)
-			}
-		})
-		// A payment whose service died before it wrote PENDING, and a deleted payment.
-		mysqldtest.Exec(t, s.db, "UPDATE payments SET state = 'SENT' WHERE id = 'pay-0'",
-			"INSERT INTO pending_payments (payment_id) VALUES ('gone')")
-
-		var both [2]*service
-		for i := range both {
-			both[i] = s.second(t, server, func(c *Config) {
-				c.Gateway.Declines, c.Reconcile.Batch, c.Notify.Batch, c.Notify.Latency = declines, 5, 7, time.Millisecond
-			})
-		}
-		polltest.Until(t, "all is reconciled and sent", func() bool {
-			return s.count(t, "SELECT (SELECT COUNT(*) FROM pending_payments) + (SELECT COUNT(*) FROM outbox)") == 0
-		})
-		sum := func(samples ...string) (total int) {
-			for _, b := range both {
-				for _, sample := range samples {
-					n, _ := b.lookup(t, sample)
-					total += int(n)
-				}
-			}
-			return total
-		}
-		polltest.Until(t, "the last batch is counted", func() bool { return sum("notifications_sent_total") >= open })
-		confirmed, declined := sum(`payments_reconciled_total{outcome="confirmed"}`), sum(`payments_reconciled_total{outcome="declined"}`)
-		if confirmed+declined != open || declined < open/10 || declined > open/2 {
-			t.Errorf("%d confirmed, %d declined of %d", confirmed, declined, open)
-		}
-		if n := sum(`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="confirmed"}`,
-			`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="declined"}`); n != open {
-			t.Errorf("gateways were queried %d times about %d payments", n, open)
-		}
-		if n := sum("notifications_sent_total"); n != open {
-			t.Errorf("%d notifications were sent, want %d", n, open)
-		}
-		for query, want := range map[string]int{
-			"SELECT COUNT(*) FROM payments WHERE state = 'CONFIRMED' AND persisted_at IS NOT NULL":                          confirmed,
-			"SELECT COUNT(*) FROM payments WHERE state = 'DECLINED' AND persisted_at IS NULL AND gateway_status='DECLINED'": declined,
-			"SELECT COUNT(*) FROM ledger_entries":                                                                       2 * confirmed,
-			"SELECT COUNT(*) FROM audit_log WHERE change_made LIKE 'PENDING to %'":                                      open - 1,
-			"SELECT COUNT(*) FROM audit_log":                                                                            open,
-			"SELECT (SELECT SUM(amount) FROM payments WHERE state = 'CONFIRMED') + (SELECT SUM(balance) FROM accounts)": 0,
-		} {
-			if got := s.count(t, query); got != want {
-				t.Errorf("%s: %d, want %d", query, got, want)
-			}
-		}
-		decided := gateway.New(gateway.Config{Declines: declines, Seed: gateway.DefaultConfig().Seed, Patience: time.Second}, func(gateway.Call) {})
-		for i := range open {
-			id := fmt.Sprint("pay-", i)
-			decision, err := decided.Charge(t.Context(), "wallet", id)
-			_, stored := s.do(t, "GET", "/payments/"+id, "")
-			if err != nil || stored["state"] != strings.ToUpper(string(decision.Outcome)) {
-				t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], decision.Outcome, err)
-			}
+func testWorkersShare(t *testing.T, server *mysqld.Server) {
+	const open = 60
+	declines := gateway.All(0.3)
+	s := serve(t, server, func(c *Config) {
+		c.Gateway.Declines, c.Gateway.Timeouts, c.Gateway.Patience = declines, gateway.All(1), time.Millisecond
+		c.Reconcile.After = 0
+	})
+	atOnce(open, func(i int) {
+		if code, answer := s.pay(t, fmt.Sprint("pay-", i)); code != http.StatusAccepted {
+			t.Errorf("payment %d: %d %v", i, code, answer)
 		}
 	})
+	// A payment whose service died before it wrote PENDING, and a deleted payment.
+	mysqldtest.Exec(t, s.db, "UPDATE payments SET state = 'SENT' WHERE id = 'pay-0'",
+		"INSERT INTO pending_payments (payment_id) VALUES ('gone')")
+
+	var both [2]*service
+	for i := range both {
+		both[i] = s.second(t, server, func(c *Config) {
+			c.Gateway.Declines, c.Reconcile.Batch, c.Notify.Batch, c.Notify.Latency = declines, 5, 7, time.Millisecond
+		})
+	}
+	polltest.Until(t, "all is reconciled and sent", func() bool {
+		return s.count(t, "SELECT (SELECT COUNT(*) FROM pending_payments) + (SELECT COUNT(*) FROM outbox)") == 0
+	})
+	sum := func(samples ...string) (total int) {
+		for _, b := range both {
+			for _, sample := range samples {
+				n, _ := b.lookup(t, sample)
+				total += int(n)
+			}
+		}
+		return total
+	}
+	polltest.Until(t, "the last batch is counted", func() bool { return sum("notifications_sent_total") >= open })
+	confirmed, declined := sum(`payments_reconciled_total{outcome="confirmed"}`), sum(`payments_reconciled_total{outcome="declined"}`)
+	if confirmed+declined != open || declined < open/10 || declined > open/2 {
+		t.Errorf("%d confirmed, %d declined of %d", confirmed, declined, open)
+	}
+	if n := sum(`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="confirmed"}`,
+		`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="declined"}`); n != open {
+		t.Errorf("gateways were queried %d times about %d payments", n, open)
+	}
+	if n := sum("notifications_sent_total"); n != open {
+		t.Errorf("%d notifications were sent, want %d", n, open)
+	}
+	for query, want := range map[string]int{
+		"SELECT COUNT(*) FROM payments WHERE state = 'CONFIRMED' AND persisted_at IS NOT NULL":                          confirmed,
+		"SELECT COUNT(*) FROM payments WHERE state = 'DECLINED' AND persisted_at IS NULL AND gateway_status='DECLINED'": declined,
+		"SELECT COUNT(*) FROM ledger_entries":                                                                       2 * confirmed,
+		"SELECT COUNT(*) FROM audit_log WHERE change_made LIKE 'PENDING to %'":                                      open - 1,
+		"SELECT COUNT(*) FROM audit_log":                                                                            open,
+		"SELECT (SELECT SUM(amount) FROM payments WHERE state = 'CONFIRMED') + (SELECT SUM(balance) FROM accounts)": 0,
+	} {
+		if got := s.count(t, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	decided := gateway.New(gateway.Config{Declines: declines, Seed: gateway.DefaultConfig().Seed, Patience: time.Second}, func(gateway.Call) {})
+	for i := range open {
+		id := fmt.Sprint("pay-", i)
+		decision, err := decided.Charge(t.Context(), "wallet", id)
+		_, stored := s.do(t, "GET", "/payments/"+id, "")
+		if err != nil || stored["state"] != strings.ToUpper(string(decision.Outcome)) {
+			t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], decision.Outcome, err)
+		}
+	}
 }
 
 // While its gateway does not respond, a payment is PENDING, is queried again, and is
 // counted by the metrics.
-func TestUnanswered(t *testing.T) {
-	t.Parallel()
-	server := mysqldtest.StartInMemory(t, "mariadb")
+func testUnanswered(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(*Config) {}).second(t, server, func(c *Config) {
 		c.Gateway.Timeouts, c.Gateway.Patience = gateway.All(1), time.Millisecond
 	})
@@ -112,52 +108,16 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// After an outage of the database the workers continue; meanwhile they log a bounded
-// number of lines.
-func TestWorkersOutliveDatabase(t *testing.T) {
-	t.Parallel()
-	o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, "mariadb")}
-	server, err := mysqld.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = server.Kill() }()
-	s := serve(t, server, func(*Config) {}).second(t, server, func(c *Config) {
-		c.Notify.Every, c.Reconcile.Every = 2*time.Millisecond, 2*time.Millisecond
-	})
-	if err := server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	polltest.Until(t, "both workers log errors", func() bool {
-		return strings.Contains(s.log.String(), "relay notifications") && strings.Contains(s.log.String(), "reconcile payments")
-	})
-	time.Sleep(500 * time.Millisecond)
-	if lines := strings.Count(s.log.String(), "level=ERROR"); lines > 40 {
-		t.Errorf("%d lines logged, want a bounded number", lines)
-	}
-	o.Port = server.Port()
-	if server, err = mysqld.Start(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if code, answer := s.pay(t, "after"); code != http.StatusCreated {
-		t.Errorf("payment after the outage: %d %v", code, answer)
-	}
-	polltest.Until(t, "the notification is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
-}
-
 // A drain finishes the current batch and leaves the rest to another service. Without a
 // drain the current batch is left as a whole.
-func TestWorkersStop(t *testing.T) {
-	t.Parallel()
-	server := mysqldtest.StartInMemory(t, "mariadb")
+func testWorkersStop(t *testing.T, server *mysqld.Server) {
 	for _, drain := range []bool{true, false} {
 		t.Run(fmt.Sprint("drain ", drain), func(t *testing.T) {
-			t.Parallel()
 			const payments, batch = 40, 5
 			s := serve(t, server, func(*Config) {})
 			atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
 			slow := s.second(t, server, func(c *Config) {
-				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 400*time.Millisecond, drain
+				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 200*time.Millisecond, drain
 			})
 			polltest.Until(t, "some are sent", func() bool { n, _ := slow.lookup(t, "notifications_sent_total"); return n > 0 })
 			if err := slow.stop(); err != nil {

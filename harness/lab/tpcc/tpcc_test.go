@@ -1,9 +1,12 @@
+//go:build live
+
 package tpcc_test
 
 import (
 	"bytes"
 	"context"
 	"database/sql"
+	"math"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/tpcc"
 	"assay/harness/load/k6"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -22,11 +26,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
-
-// small is a scale for tests, at which transactions meet often.
-var small = tpcc.Scale{Warehouses: 2, Items: 200, Customers: 20, Seed: 7}
 
 func load(t *testing.T, db *sql.DB, schema string, s tpcc.Scale) error {
 	t.Helper()
@@ -102,60 +103,71 @@ const script = "../../../scenarios/tpcc.js"
 // condition on what it forgot.
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		server := mysqldtest.StartInMemory(t, flavour)
-		db := open(t, server.DSN())
-		for _, schema := range []string{"tpcc", "tpcc2"} {
-			if err := load(t, db, schema, small); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if found := violated(t, db, "tpcc"); found != nil {
-			t.Fatalf("after the load: %q", found)
-		}
-		dsn := "ASSAY_DB=" + server.DSN()
-		orders := number(t, db, "SELECT COUNT(*) FROM tpcc.orders")
+	budget.CPUs(t, 0.5)
+	testConditions(t, "mariadb", 80)
+}
 
-		acknowledged := transact(t, script, 250, dsn)
-		if found := violated(t, db, "tpcc"); found != nil {
-			t.Errorf("after transactions: %q", found)
+func testConditions(t *testing.T, flavour string, transactions int) {
+	t.Helper()
+	server := mysqldtest.StartInMemory(t, flavour)
+	db := open(t, server.DSN())
+	for _, schema := range []string{"tpcc", "tpcc2"} {
+		if err := load(t, db, schema, small); err != nil {
+			t.Fatal(err)
 		}
-		if stored := number(t, db, "SELECT COUNT(DISTINCT id) FROM tpcc.tpcc_ledger"); stored != acknowledged || stored != number(t, db, "SELECT COUNT(*) FROM tpcc.tpcc_ledger") {
-			t.Errorf("%d acknowledged, %d stored", acknowledged, stored)
-		}
-		added, paid := number(t, db, "SELECT COUNT(*) FROM tpcc.orders")-orders, number(t, db, "SELECT COUNT(*) FROM tpcc.history")-2*10*20
-		if added < 72 || added > 150 || paid < 68 || paid > 148 { // 45 and 43 % of 250, five standard deviations
-			t.Errorf("%d orders, %d payments", added, paid)
-		}
+	}
+	if found := violated(t, db, "tpcc"); found != nil {
+		t.Fatalf("after the load: %q", found)
+	}
+	dsn := "ASSAY_DB=" + server.DSN()
+	orders := number(t, db, "SELECT COUNT(*) FROM tpcc.orders")
 
-		// Two targets in turn have half of the transactions each.
-		transact(t, script, 60, dsn, "ASSAY_DB_NODES=a="+server.DSN()+" b="+server.DSN(), "TPCC_TARGETS=a/tpcc b/tpcc2", "ASSAY_RUN=both")
-		for _, schema := range []string{"tpcc", "tpcc2"} {
-			if n := number(t, db, "SELECT COUNT(*) FROM "+schema+".tpcc_ledger WHERE run_id = 'both'"); n < 15 || n > 30 {
-				t.Errorf("%d transactions in %s", n, schema)
-			}
-			if found := violated(t, db, schema); found != nil {
-				t.Errorf("%s, after both: %q", schema, found)
-			}
-		}
+	acknowledged := transact(t, script, transactions, dsn)
+	if found := violated(t, db, "tpcc"); found != nil {
+		t.Errorf("after transactions: %q", found)
+	}
+	if stored := number(t, db, "SELECT COUNT(DISTINCT id) FROM tpcc.tpcc_ledger"); stored != acknowledged || stored != number(t, db, "SELECT COUNT(*) FROM tpcc.tpcc_ledger") {
+		t.Errorf("%d acknowledged, %d stored", acknowledged, stored)
+	}
+	added, paid := number(t, db, "SELECT COUNT(*) FROM tpcc.orders")-orders, number(t, db, "SELECT COUNT(*) FROM tpcc.history")-2*10*20
+	if !likely(added, transactions, 0.45) || !likely(paid, transactions, 0.43) {
+		t.Errorf("%d orders, %d payments", added, paid)
+	}
 
-		transact(t, "testdata/forgetful.js", 40, dsn, "SKIPPED=^(UPDATE district SET d_ytd|INSERT INTO order_line|INSERT INTO new_order)")
-		want := []string{
-			"D_NEXT_O_ID - 1 is the last order and the last new order", "W_YTD is the sum of D_YTD", "the sum of O_OL_CNT is the number of order lines",
+	// Two targets in turn have half of the transactions each.
+	transact(t, script, 60, dsn, "ASSAY_DB_NODES=a="+server.DSN()+" b="+server.DSN(), "TPCC_TARGETS=a/tpcc b/tpcc2", "ASSAY_RUN=both")
+	for _, schema := range []string{"tpcc", "tpcc2"} {
+		if n := number(t, db, "SELECT COUNT(*) FROM "+schema+".tpcc_ledger WHERE run_id = 'both'"); n < 15 || n > 30 {
+			t.Errorf("%d transactions in %s", n, schema)
 		}
-		if found := violated(t, db, "tpcc"); !slices.Equal(found, want) {
-			t.Errorf("without three statements: %q are violated", found)
+		if found := violated(t, db, schema); found != nil {
+			t.Errorf("%s, after both: %q", schema, found)
 		}
-		mysqldtest.Exec(t, db, "DELETE FROM tpcc2.new_order WHERE no_o_id = 18 AND no_w_id = 2 AND no_d_id = 4")
-		if found := violated(t, db, "tpcc2"); !slices.Equal(found, []string{"new orders have no gap"}) {
-			t.Errorf("with a gap: %q are violated", found)
-		}
-	})
+	}
+
+	transact(t, "testdata/forgetful.js", 40, dsn, "SKIPPED=^(UPDATE district SET d_ytd|INSERT INTO order_line|INSERT INTO new_order)")
+	want := []string{
+		"D_NEXT_O_ID - 1 is the last order and the last new order", "W_YTD is the sum of D_YTD", "the sum of O_OL_CNT is the number of order lines",
+	}
+	if found := violated(t, db, "tpcc"); !slices.Equal(found, want) {
+		t.Errorf("without three statements: %q are violated", found)
+	}
+	mysqldtest.Exec(t, db, "DELETE FROM tpcc2.new_order WHERE no_o_id = 18 AND no_w_id = 2 AND no_d_id = 4")
+	if found := violated(t, db, "tpcc2"); !slices.Equal(found, []string{"new orders have no gap"}) {
+		t.Errorf("with a gap: %q are violated", found)
+	}
+}
+
+// likely reports whether n of all is within five standard deviations of the share.
+func likely(n, all int, share float64) bool {
+	mean := share * float64(all)
+	return math.Abs(float64(n)-mean) <= 5*math.Sqrt(mean*(1-share))
 }
 
 // What a script says to who has loaded nothing, or not everything.
 func TestNotLoaded(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	db := open(t, server.DSN())
 	executable, err := os.Executable()
@@ -223,25 +235,5 @@ func TestNotLoaded(t *testing.T) {
 	}
 	if err := tpcc.Drop(t.Context(), db, "again"); err != nil || number(t, db, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'again'") != 0 {
 		t.Errorf("drop: %v", err)
-	}
-}
-
-func TestScale(t *testing.T) {
-	for _, c := range []struct {
-		scale tpcc.Scale
-		valid bool
-	}{
-		{tpcc.Scale{Warehouses: 1, Items: tpcc.FullItems, Customers: tpcc.FullCustomers}, true},
-		{small, true},
-		{tpcc.Scale{Warehouses: 0, Items: 200, Customers: 20}, false},
-		{tpcc.Scale{Warehouses: 1, Items: 99, Customers: 20}, false},
-		{tpcc.Scale{Warehouses: 1, Items: 200, Customers: 3001}, false},
-	} {
-		if err := c.scale.Check(); (err == nil) != c.valid {
-			t.Errorf("%+v: %v", c.scale, err)
-		}
-	}
-	if !(tpcc.Scale{Warehouses: 1, Items: tpcc.FullItems, Customers: tpcc.FullCustomers}).Full() || small.Full() {
-		t.Error("the full scale is not told from another")
 	}
 }

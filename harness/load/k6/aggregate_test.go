@@ -85,6 +85,8 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 		&arrivals.Transaction{Scenario: "payment", Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
 		&arrivals.Transaction{Scenario: "payment", Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},
 		arrivals.Scheduled{Scenario: "payment", Second: 3, Slots: 2},
+		// In an overload of the system a stall of the generator displaces nothing.
+		&arrivals.Transaction{Scenario: "payment", Due: 600 * time.Millisecond, Latency: 200 * time.Millisecond, VU: "8", Lag: 20 * time.Millisecond, Queueing: 80 * time.Millisecond},
 	})
 	got := pointsOf(a)
 	txn := paySLOs()[0].ID()

@@ -1,3 +1,5 @@
+//go:build live
+
 package k6
 
 import (
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -133,12 +136,14 @@ func runExported(t *testing.T, env ...string) (frames []metric.Frame, samples []
 // Stock k6 with -o opentelemetry: every sample arrives, in the metric of the same name
 // and with its tags, and trends within what their buckets tell.
 func TestStockK6(t *testing.T) {
+	t.Parallel()
 	for name, env := range map[string][]string{
 		"one counter for a rate":  {"K6_OTEL_SERVICE_NAME=shop"},
 		"two counters for a rate": {"K6_OTEL_SINGLE_COUNTER_FOR_RATE=false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			budget.CPUs(t, 0.2)
 			frames, samples := runExported(t, env...)
 			source := "otlp/k6"
 			if name == "one counter for a rate" {

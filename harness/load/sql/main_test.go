@@ -1,3 +1,5 @@
+//go:build live
+
 package sql_test
 
 import (
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
 
 // sample is a line of k6's JSON output.

@@ -1,9 +1,12 @@
+//go:build live
+
 package sql_test
 
 import (
 	"strings"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -18,6 +21,7 @@ func TestModule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			budget.CPUs(t, 0.5)
 			samples, log := runScript(t, 0, "testdata/module.js", nil, "DSN="+start(t))
 			if strings.Contains(log, "level=error") {
 				t.Fatal(log)

@@ -1,12 +1,16 @@
+//go:build live
+
 package sql_test
 
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -17,39 +21,43 @@ const scenarios = "../../../scenarios/"
 // replica.
 func TestStaleReads(t *testing.T) {
 	t.Parallel()
-	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		var args []string
-		if flavour == "mysql" {
-			args = []string{"--gtid-mode=ON", "--enforce-gtid-consistency=ON"}
-		}
-		source := mysqldtest.StartInMemory(t, flavour, args...)
-		replica := mysqldtest.Replica(t, source, args...)
-		falter(t, mysqldtest.Open(t, replica.DSN())) // before the schema: setup waits for it
-		a := inSchema(t, source.DSN(), "shop")
-		nodes := "ASSAY_DB_NODES=a=" + a + " b=" + withSchema(t, replica.DSN(), "shop")
-		samples, _ := runScript(t, 0, scenarios+"stale-reads.js", []string{"--vus", "2", "--iterations", "60"}, nodes, "STALE_READS_LIMIT=30000")
-		for _, mode := range []string{"mode=default", "mode=causal"} {
-			for _, metric := range []string{"stale_reads", "write_time", "read_time", "visible_after"} {
-				if n := len(values(samples, metric, mode)); n != 30 {
-					t.Errorf("%s in %s has %d samples, want 30", metric, mode, n)
-				}
+	budget.CPUs(t, 0.65)
+	testStaleReads(t, "mariadb", 20)
+}
+
+func testStaleReads(t *testing.T, flavour string, each int) {
+	t.Helper()
+	var args []string
+	if flavour == "mysql" {
+		args = []string{"--gtid-mode=ON", "--enforce-gtid-consistency=ON"}
+	}
+	source := mysqldtest.StartInMemory(t, flavour, args...)
+	replica := mysqldtest.Replica(t, source, args...)
+	falter(t, mysqldtest.Open(t, replica.DSN())) // before the schema: setup waits for it
+	a := inSchema(t, source.DSN(), "shop")
+	nodes := "ASSAY_DB_NODES=a=" + a + " b=" + withSchema(t, replica.DSN(), "shop")
+	samples, _ := runScript(t, 0, scenarios+"stale-reads.js", []string{"--vus", "2", "--iterations", strconv.Itoa(2 * each)}, nodes, "STALE_READS_LIMIT=30000")
+	for _, mode := range []string{"mode=default", "mode=causal"} {
+		for _, metric := range []string{"stale_reads", "write_time", "read_time", "visible_after"} {
+			if n := len(values(samples, metric, mode)); n != each {
+				t.Errorf("%s in %s has %d samples, want %d", metric, mode, n, each)
 			}
 		}
-		if n := sum(values(samples, "stale_reads", "mode=causal")); n != 0 {
-			t.Errorf("%g stale reads in the causal mode", n)
-		}
-		if n := sum(values(samples, "stale_reads", "mode=default")); n == 0 {
-			t.Error("no stale read in the default mode")
-		}
-		if left := number(t, a, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop'"); left != 0 {
-			t.Errorf("%d tables are left", left)
-		}
+	}
+	if n := sum(values(samples, "stale_reads", "mode=causal")); n != 0 {
+		t.Errorf("%g stale reads in the causal mode", n)
+	}
+	if n := sum(values(samples, "stale_reads", "mode=default")); n == 0 {
+		t.Error("no stale read in the default mode")
+	}
+	if left := number(t, a, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop'"); left != 0 {
+		t.Errorf("%d tables are left", left)
+	}
 
-		// Servers that do not replicate are refused, before any load.
-		_, log := runScript(t, 107, scenarios+"stale-reads.js", []string{"--iterations", "1"},
-			"ASSAY_DB_NODES=a="+withSchema(t, replica.DSN(), "shop")+" b="+a, "STALE_READS_LIMIT=200")
-		contains(t, log, "do they replicate")
-	})
+	// Servers that do not replicate are refused, before any load.
+	_, log := runScript(t, 107, scenarios+"stale-reads.js", []string{"--iterations", "1"},
+		"ASSAY_DB_NODES=a="+withSchema(t, replica.DSN(), "shop")+" b="+a, "STALE_READS_LIMIT=200")
+	contains(t, log, "do they replicate")
 }
 
 // falter makes a replica apply nothing for 3 s, and then for moments, until the test ends: a
@@ -82,6 +90,7 @@ func falter(t *testing.T, replica *sql.DB) {
 // Each way of connecting has its own times, and the proxy's are those of the other node.
 func TestConnections(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	args := []string{"--vus", "3", "--iterations", "90"}
 	const counter = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'CONNECTIONS'"

@@ -97,10 +97,10 @@ func TestClockIsMonotonic(t *testing.T) {
 	c := newClock()
 	first := c.now()
 	time.Sleep(20 * time.Millisecond)
-	if d := c.now().Sub(first); d < 20*time.Millisecond || d > 10*time.Second {
+	if d := c.now().Sub(first); d < 20*time.Millisecond || d > time.Minute {
 		t.Errorf("%s passed", d)
 	}
-	if off := time.Since(c.now()).Abs(); off > 10*time.Second {
+	if off := time.Since(c.now()).Abs(); off > time.Minute {
 		t.Errorf("the clock is off by %s", off)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package worker_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/load/worker/workertest"
 	"assay/harness/polltest"
 	"assay/harness/servers/process"
@@ -25,6 +28,8 @@ func TestMain(m *testing.M) {
 
 // A worker removes the folder of one that was killed, and not that of one that runs.
 func TestFolderOfKilledWorker(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(100 * time.Millisecond)
 		w.WriteHeader(http.StatusAccepted)

@@ -2,11 +2,11 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"assay/harness/hint"
-	"assay/harness/polltest"
 	"assay/harness/wire"
 )
 
@@ -29,6 +28,7 @@ type coordinator struct {
 	archive    []byte
 	join       func(w http.ResponseWriter) bool // answers a request to join; false: it is assigned
 	stop       string
+	patience   time.Duration // with one that does not answer; 0: a minute
 
 	mu       sync.Mutex
 	received map[string][]string // bodies by path
@@ -70,7 +70,7 @@ func runWorker(ctx context.Context, t *testing.T, c *coordinator, script string)
 	}
 	dir := t.TempDir()
 	var out bytes.Buffer
-	status, err = Run(ctx, Options{URL: server.URL, Token: "token-of-a-test-0123456789", Executable: program, Wait: 300 * time.Millisecond, Dir: dir, Output: &out})
+	status, err = Run(ctx, Options{URL: server.URL, Token: "token-of-a-test-0123456789", Executable: program, Wait: cmp.Or(c.patience, time.Minute), Dir: dir, Output: &out})
 	if left, e := os.ReadDir(dir); e != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, e)
 	}
@@ -164,48 +164,6 @@ func TestLargeSetup(t *testing.T) {
 	}
 }
 
-// The coordinator's order, or an interrupt, ends k6, and its status is reported.
-func TestStopped(t *testing.T) {
-	const script = "trap 'exit 105' TERM; echo ready; while :; do sleep 0.05; done"
-	t.Run("by the coordinator", func(t *testing.T) {
-		c := &coordinator{assignment: share(), archive: []byte("tar")}
-		go func() {
-			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.stop = "enough"
-		}()
-		status, output, err := runWorker(t.Context(), t, c, script)
-		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: the coordinator ends the load: enough\n") {
-			t.Errorf("%q, %v: %s", status, err, output)
-		}
-	})
-	t.Run("interrupted", func(t *testing.T) {
-		c := &coordinator{assignment: share(), archive: []byte("tar")}
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
-			cancel()
-		}()
-		status, output, err := runWorker(ctx, t, c, script)
-		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: interrupted\n") {
-			t.Errorf("%q, %v: %s", status, err, output)
-		}
-	})
-	t.Run("before it began", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := &coordinator{join: func(w http.ResponseWriter) bool {
-			cancel()
-			w.WriteHeader(http.StatusAccepted)
-			_, _ = io.WriteString(w, `{"joined":1,"of":3}`)
-			return true
-		}}
-		if _, _, err := runWorker(ctx, t, c, "exit 0"); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
-	})
-}
-
 // Joining says how many workers are missing, and ends with the coordinator's reason, or
 // when there is no coordinator.
 func TestJoining(t *testing.T) {
@@ -229,7 +187,7 @@ func TestJoining(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the run's token is missing or wrong") || !strings.Contains(hint.Of(err), "ASSAY_JOIN_TOKEN") {
 		t.Errorf("%v, hint %q", err, hint.Of(err))
 	}
-	c = &coordinator{join: func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusServiceUnavailable); return true }}
+	c = &coordinator{patience: 300 * time.Millisecond, join: func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusServiceUnavailable); return true }}
 	if _, _, err = runWorker(t.Context(), t, c, "exit 0"); err == nil || !strings.Contains(hint.Of(err), "--wait") {
 		t.Errorf("%v, hint %q", err, hint.Of(err))
 	}

@@ -1,16 +1,13 @@
 package influx
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"assay/harness/hint"
-	"assay/harness/observe/influx/influxtest"
 )
 
 const line = "m f=1 1795176005\n"
@@ -34,34 +31,6 @@ func TestNewServerErrors(t *testing.T) {
 		if hint.Of(err) == "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %s", address, err, want)
 		}
-	}
-}
-
-// A missing database is created, whatever its name; for a user without the right to do
-// so the hint is the statement.
-func TestDatabaseIsCreated(t *testing.T) {
-	db := influxtest.Start(t)
-	db.Query("", `CREATE USER "guest" WITH PASSWORD 'of-no-rights'`)
-	for _, name := range []string{"events", "match day"} {
-		s, err := NewServer(db.URL()+"?db="+strings.ReplaceAll(name, " ", "%20"), db.Token())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Write(t.Context(), []byte(line)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if sum, n := db.Sum(name, `SELECT "f" FROM "m"`); sum != 1 || n != 1 {
-			t.Errorf("%s has %d values", name, n)
-		}
-		s.Close()
-	}
-	guest, err := NewServer(db.URL()+"?db=closed", "guest:of-no-rights")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer guest.Close()
-	if err := guest.Check(t.Context()); !strings.Contains(hint.Of(err), `CREATE DATABASE "closed"`) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a user without rights: %v", err)
 	}
 }
 
@@ -121,29 +90,4 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
-}
-
-// A write to a frozen or killed server fails when the caller's context ends, and succeeds
-// when the server returns in time.
-func TestServerOutage(t *testing.T) {
-	db := influxtest.Start(t)
-	s := serverOf(t, db)
-	defer s.Close()
-	db.Freeze()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: timed out") {
-		t.Errorf("frozen: %v", err)
-	}
-	db.Kill()
-	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
-		t.Errorf("killed: %v", err)
-	}
-	restart := time.AfterFunc(300*time.Millisecond, db.Restart)
-	defer restart.Stop()
-	if err := s.writeWithRetry(t.Context(), []byte(line)); err != nil {
-		t.Errorf("restarted: %v", err)
-	}
 }

@@ -72,7 +72,7 @@ func group(t *testing.T, c *kfake.Cluster, access, name, topic string) *kafka.Gr
 }
 
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

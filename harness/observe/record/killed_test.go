@@ -90,11 +90,14 @@ func identities(source string, number uint64) []ledger.Entry {
 // A writer is killed at random instants, also while it makes or continues the record,
 // and another process continues it: nothing that was flushed is missing, nothing is
 // twice, and the record can be sealed and opened at last.
-func TestWriterIsKilled(t *testing.T) {
+func TestWriterIsKilled(t *testing.T) { writerIsKilled(t, 4) }
+
+func writerIsKilled(t *testing.T, rounds int) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	var reached []uint64
 	flushed := uint64(0)
-	for round := range 25 {
+	for round := range rounds {
 		// A third of the processes is killed before it says anything.
 		flushed = max(flushed, appendAndKill(t, dir, round%3 != 0))
 		reached = append(reached, flushed)

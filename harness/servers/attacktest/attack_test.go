@@ -1,3 +1,5 @@
+//go:build live
+
 package attacktest
 
 import (
@@ -10,12 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/networktest"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,7 +58,9 @@ func check(t *testing.T, what string, got Ends, err error, want Ends) {
 // Connections that send nothing or too slowly stay open on a server without time
 // limits, and are closed by one with them.
 func TestConnections(t *testing.T) {
-	const n = 300
+	t.Parallel()
+	budget.CPUs(t, 0.1)
+	const n = 20
 	for _, withTLS := range []bool{false, true} {
 		patient := serve(t, withTLS, &http.Server{})
 		ends, err := patient.Idle(t.Context(), n, brief)
@@ -77,36 +81,12 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Headers arrive a byte a second.
-func TestSlowHeaders(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	received := make(chan string, 1)
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			received <- err.Error()
-			return
-		}
-		text, _ := io.ReadAll(c)
-		_ = c.Close()
-		received <- string(text)
-	}()
-	start := time.Now()
-	ends, err := Attack{Address: l.Addr().String()}.SlowHeaders(t.Context(), 1, 2500*time.Millisecond)
-	check(t, "slow headers", ends, err, Ends{Open: 1})
-	most := 1 + int(time.Since(start)/time.Second)
-	if text := <-received; text == "" || len(text) > most || !strings.HasPrefix("GET / HTTP/1.1\r\n", text) {
-		t.Errorf("received %q, of at most %d bytes", text, most)
-	}
-}
-
 // A body is sent whole to a server that reads it, and in part to one that refuses it.
 func TestBody(t *testing.T) {
-	const size = 100 << 20
+	t.Parallel()
+	budget.CPUs(t, 0.15)
+	// The large one does not fit into the buffers of the kernel.
+	const size, large = 10 << 20, 100 << 20
 	for _, withTLS := range []bool{false, true} {
 		a := serve(t, withTLS, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("X-Test") != "value" {
@@ -125,17 +105,19 @@ func TestBody(t *testing.T) {
 		if sent != size {
 			t.Errorf("%d bytes of %d sent", sent, size)
 		}
-		ends, sent, err = a.Body(t.Context(), "/bounded", header, size, long)
+		ends, sent, err = a.Body(t.Context(), "/bounded", header, large, long)
 		check(t, "bounded body", ends, err, Ends{Status: map[int]int{http.StatusRequestEntityTooLarge: 1}})
-		if sent < 1<<20 || sent >= size {
-			t.Errorf("%d bytes of %d sent to a server that reads 1 MiB", sent, size)
+		if sent < 1<<20 || sent >= large {
+			t.Errorf("%d bytes of %d sent to a server that reads 1 MiB", sent, large)
 		}
 	}
 }
 
 // Each request has a token of its own.
 func TestWrongTokens(t *testing.T) {
-	const rate = 500
+	t.Parallel()
+	budget.CPUs(t, 0.1)
+	const rate = 50
 	for _, withTLS := range []bool{false, true} {
 		var mu sync.Mutex
 		tokens := map[string]bool{}
@@ -161,6 +143,8 @@ func TestWrongTokens(t *testing.T) {
 
 // An attack comes from a host of a test network.
 func TestFromHost(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	n := networktest.New(t)
 	server, attacker := n.Host("server"), n.Host("attacker")
 	var mu sync.Mutex
@@ -173,10 +157,10 @@ func TestFromHost(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	a := Attack{Address: s.Listener.Addr().String(), Dial: attacker.DialContext}
-	if ends, err := a.Idle(t.Context(), 1000, brief); err != nil || ends.Total() != 1000 || ends.Open == 0 {
+	if ends, err := a.Idle(t.Context(), 50, brief); err != nil || ends.Total() != 50 || ends.Open == 0 {
 		t.Errorf("%+v, %v", ends, err)
 	}
-	if ends, err := a.WrongTokens(t.Context(), "/", 100, brief); err != nil || ends.Status[http.StatusUnauthorized] == 0 {
+	if ends, err := a.WrongTokens(t.Context(), "/", 20, brief); err != nil || ends.Status[http.StatusUnauthorized] == 0 {
 		t.Errorf("%+v, %v", ends, err)
 	}
 	if diff := cmp.Diff(map[string]bool{attacker.Addr().String(): true}, from); diff != "" {
@@ -187,6 +171,8 @@ func TestFromHost(t *testing.T) {
 // A server that is not there, or whose certificate is another, refuses; a client
 // without descriptors is an error.
 func TestRefused(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

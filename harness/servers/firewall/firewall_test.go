@@ -1,3 +1,5 @@
+//go:build live
+
 package firewall_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
 	"assay/harness/servers/firewall"
 	"assay/harness/servers/process"
@@ -55,6 +58,8 @@ func serve(ports string) {
 // accepted nor those that it opened, and no connection is opened, until it joins again.
 // Other processes are not affected.
 func TestCut(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	own, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)

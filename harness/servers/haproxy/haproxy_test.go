@@ -1,3 +1,5 @@
+//go:build live
+
 package haproxy_test
 
 import (
@@ -8,11 +10,14 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/haproxy"
 )
 
 // TestConfiguration: HAProxy accepts the configuration without a warning.
 func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	a, b := haproxy.Server{Name: "a", Port: 1001, HealthPort: 1002}, haproxy.Server{Name: "b", Port: 1003, HealthPort: 1004}
 	backup := b
 	backup.Backup = true

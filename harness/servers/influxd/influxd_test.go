@@ -1,3 +1,5 @@
+//go:build live
+
 package influxd_test
 
 import (
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/influxd"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/process"
@@ -16,6 +19,8 @@ import (
 // A server is found by its folder, stops cleanly, and starts again on its data; if its
 // password is lost, the start fails at once.
 func TestFolder(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	o := influxd.Options{Dir: filepath.Join(t.TempDir(), "influx"), Binary: influxdtest.Binary(t), Life: process.Tied}
 	start := func() (s *influxd.Server, err error) {
 		err = process.OnFreePort(func(port int) error {
@@ -62,17 +67,5 @@ func TestFolder(t *testing.T) {
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("refused after %s", took)
-	}
-}
-
-func TestProgramThatEnds(t *testing.T) {
-	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	_, err = influxd.Start(t.Context(), influxd.Options{Dir: dir, Port: port, Binary: "/bin/false"})
-	if !errors.Is(err, process.ErrEnded) || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), influxd.LogFile(dir)) {
-		t.Errorf("a program that ends: %v", err)
 	}
 }

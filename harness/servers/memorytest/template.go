@@ -1,29 +1,62 @@
 package memorytest
 
 import (
-	"flag"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
-	"testing"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
-// Main runs the tests of a package that starts many servers, with a folder for data to
-// copy (Copy) instead of initialising it for each server. use gets the folder before the
-// tests; it is removed after them. Six tests run in parallel, as they wait more than they
-// compute, unless -parallel is set.
-func Main(m *testing.M, use func(dir string)) int {
-	dir, err := Make("assay-templates-")
-	if err == nil {
-		defer func() { _ = os.RemoveAll(dir) }()
-		err = flag.Set("test.parallel", "6")
-	}
+// Template returns the path of data that is initialised once for the tests of all packages,
+// and copied by each of them (Copy): in the checkout's .cache, until `make clean`. If it is
+// not there yet, fill makes it, in an empty folder. The name stands for all that the data
+// depends on.
+func Template(name string, fill func(dir string) error) (path string, err error) {
+	dir, err := templates()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "prepare tests:", err)
-		return 1
+		return "", err
 	}
-	use(dir)
-	return m.Run()
+	path = filepath.Join(dir, name)
+	locked, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = locked.Close() }() // which unlocks it
+	if err := unix.Flock(int(locked.Fd()), unix.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", locked.Name(), err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	partial := path + ".partial"
+	if err := errors.Join(os.RemoveAll(partial), os.Mkdir(partial, 0o700)); err != nil {
+		return "", err
+	}
+	if err := fill(partial); err != nil {
+		return "", errors.Join(err, os.RemoveAll(partial))
+	}
+	return path, os.Rename(partial, path)
+}
+
+// templates is the folder of all templates, in the checkout that the test is run in.
+func templates() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			dir = filepath.Join(dir, ".cache", "templates")
+			return dir, os.MkdirAll(dir, 0o755)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("the test is not run in a checkout")
+		}
+	}
 }
 
 // Copy copies the content of a folder, with owners and modes, into another, which it makes

@@ -1,3 +1,5 @@
+//go:build live
+
 package mysqld_test
 
 import (
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -30,6 +33,7 @@ func checkEmpty(t *testing.T, dir string) {
 func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		budget.CPUs(t, 0.05)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -53,10 +57,11 @@ func TestPortTaken(t *testing.T) {
 func TestUnknownOption(t *testing.T) {
 	t.Parallel()
 	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		budget.CPUs(t, 0.5)
 		dir := memorytest.Folder(t)
-		_, err := mysqld.Start(t.Context(), mysqld.Options{
+		_, err := mysqld.Start(t.Context(), mysqldtest.Prepare(t, mysqld.Options{
 			Dir: dir, Binary: mysqldtest.Binary(t, flavour), Args: []string{"--no-such-thing=1"},
-		})
+		}))
 		if err == nil || !strings.Contains(err.Error(), "no-such-thing") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %q", err)
 		}
@@ -69,7 +74,8 @@ func TestUnknownOption(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second} {
+		budget.CPUs(t, 0.5)
+		for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond} {
 			dir := memorytest.Folder(t)
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			s, err := mysqld.Start(ctx, mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
@@ -89,40 +95,10 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestInitialiseFails: the error is the server's own, on one line, and the next start
-// initialises again.
-func TestInitialiseFails(t *testing.T) {
-	t.Parallel()
-	binary := mysqldtest.Binary(t, "mysql")
-	broken := binary
-	broken.Path = filepath.Join(t.TempDir(), "mysqld")
-	script := `#!/bin/sh
-for arg; do case $arg in --datadir=*) mkdir "${arg#*=}" ;; esac; done
-echo '2026-11-20T23:02:32.0Z 1 [ERROR] [MY-012263] [InnoDB] The disk is full' >&2
-echo '2026-11-20T23:02:32.0Z 0 [ERROR] [MY-010119] [Server] Aborting' >&2
-exit 1
-`
-	if err := os.WriteFile(broken.Path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	dir := memorytest.Folder(t)
-	_, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: broken})
-	if err == nil || !strings.Contains(err.Error(), "initialise data folder: The disk is full") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q", err)
-	}
-	checkEmpty(t, dir)
-	s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: binary})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestForeignFolder: data of another flavour, or without an account file, is refused.
 func TestForeignFolder(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	dir := memorytest.Folder(t)
 	if err := mysqld.Prepare(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mariadb")}); err != nil {
 		t.Fatal(err)
@@ -137,14 +113,5 @@ func TestForeignFolder(t *testing.T) {
 	_, err = mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mariadb")})
 	if err == nil || !strings.Contains(err.Error(), "not initialised by assay") {
 		t.Errorf("data without an account: %v", err)
-	}
-}
-
-func TestReservedOption(t *testing.T) {
-	for _, arg := range []string{"--port=1", "--bind_address=0.0.0.0", "--loose-socket=/x", "max-connections=1", "--init-file=x"} {
-		_, err := mysqld.Start(t.Context(), mysqld.Options{Dir: t.TempDir(), Args: []string{arg}})
-		if err == nil || !strings.Contains(err.Error(), arg) {
-			t.Errorf("%s: %v", arg, err)
-		}
 	}
 }

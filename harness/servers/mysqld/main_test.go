@@ -1,3 +1,5 @@
+//go:build live
+
 package mysqld_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(helperEnv); what != "" {
 		os.Exit(help(what))
 	}
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
 
 func help(what string) int {
@@ -78,15 +80,7 @@ func query1(t *testing.T, db *sql.DB, query string) string {
 // noServerOn fails the test if a process with dir in its command line lives.
 func noServerOn(t *testing.T, dir string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left := processesOn(t, dir)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("still running on %s: %q", dir, left)
-		}
-	}
+	polltest.Until(t, "no server runs on "+dir, func() bool { return len(processesOn(t, dir)) == 0 })
 }
 
 func processesOn(t *testing.T, dir string) (found []string) {

@@ -1,3 +1,5 @@
+//go:build live
+
 package networktest
 
 import (
@@ -17,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
 )
 
@@ -41,6 +44,8 @@ func connect(t *testing.T, from, to *Host) (client, server net.Conn) {
 // The round trip takes the delay of both ways at least, and no longer once the delay is
 // gone.
 func TestDelay(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	n := New(t)
 	far := n.RemoteHost("far", Link{Delay: 50 * time.Millisecond})
 	client, server := connect(t, n.Host("near"), far)
@@ -72,6 +77,8 @@ func TestDelay(t *testing.T) {
 
 // TCP transfers all, in both directions, over a link that loses packets.
 func TestLossOfTCP(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	n := New(t)
 	a, b := connect(t, n.Host("near"), n.RemoteHost("far", Link{Loss: 0.05}))
 	sent := make([]byte, 10_000_000)
@@ -115,6 +122,8 @@ func tcpInfo(t *testing.T, c *net.TCPConn) (info *unix.TCPInfo) {
 
 // Of 2,000 datagrams the share that was asked for is lost, each way.
 func TestLossOfDatagrams(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	const datagrams = 2000
 	n := New(t)
 	near, far := n.Host("near"), n.RemoteHost("far", Link{})
@@ -190,14 +199,16 @@ func datagramSocket(t *testing.T, h *Host) net.PacketConn {
 // What is sent after a cut arrives only after it, complete, and nothing can connect in
 // the meantime.
 func TestCut(t *testing.T) {
-	n := New(t)
-	near, other := n.Host("near"), n.Host("other")
-	for name, h := range map[string]*Host{
-		"cable": n.Host("cut"),
-		"relay": n.RemoteHost("far", Link{Delay: 5 * time.Millisecond}),
+	t.Parallel()
+	for name, join := range map[string]func(*Network) *Host{
+		"cable": func(n *Network) *Host { return n.Host("cut") },
+		"relay": func(n *Network) *Host { return n.RemoteHost("far", Link{Delay: 5 * time.Millisecond}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			budget.CPUs(t, 0.05)
+			n := New(t)
+			near, other, h := n.Host("near"), n.Host("other"), join(n)
 			client, server := connect(t, near, h)
 			const before, during = 1000, 200
 			write := func(from, to int) {

@@ -1,3 +1,5 @@
+//go:build live
+
 package networktest
 
 import (
@@ -17,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/process"
 	"assay/harness/servers/process/processtest"
 )
@@ -46,6 +49,8 @@ func get(t *testing.T, from *Host, url string) string {
 // Hosts reach each other, by requests of this process and of commands, and not each
 // other's loopback interface.
 func TestHosts(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	n := New(t)
 	hosts := map[string]*Host{
 		"near": n.Host("near"), "second": n.Host("second"),
@@ -78,6 +83,8 @@ func TestHosts(t *testing.T) {
 
 // No host reaches the machine, and the machine reaches no host.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	before := interfaces(t)
 	n := New(t)
 	for _, h := range []*Host{n.Host("near"), n.RemoteHost("far", Link{})} {
@@ -137,6 +144,8 @@ func interfaces(t *testing.T) string {
 
 // Networks with the same addresses do not see each other.
 func TestNetworksAreApart(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	first, second := New(t).Host("only"), New(t).Host("only")
 	if first.Addr() != second.Addr() {
 		t.Fatalf("addresses %s and %s", first.Addr(), second.Addr())
@@ -150,6 +159,8 @@ func TestNetworksAreApart(t *testing.T) {
 
 // A command keeps its pid, from its start to its end by a signal.
 func TestCommand(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	h := New(t).Host("host")
 	child := processtest.Start(t, h.Command(t.Context(), "sh", "-c", "echo $$ >&2; exec sleep 60"))
 	if err := child.Stop(limit); err != nil {
@@ -203,6 +214,8 @@ func refused(t *testing.T, f func()) (text string) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	n := New(refuses{t})
 	cable := n.Host("near")
 	for name, c := range map[string]struct {
@@ -221,6 +234,8 @@ func TestRefusals(t *testing.T) {
 
 // Without the privilege, New says in one line what to do.
 func TestWithoutRoot(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	runtime.LockOSThread() // privileges are a thread's
 	defer runtime.UnlockOSThread()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

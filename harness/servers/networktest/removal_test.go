@@ -1,3 +1,5 @@
+//go:build live
+
 package networktest
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
 	"assay/harness/servers/process"
 )
@@ -92,9 +95,10 @@ func descriptors(t *testing.T) int {
 // Networks leave nothing: no namespace (and so no device), process, goroutine or
 // descriptor, even where a test leaves a process and a listener.
 func TestRemoved(t *testing.T) {
+	budget.CPUs(t, 0.2)
 	o := newObserver(t)
 	goroutines, files := runtime.NumGoroutine(), descriptors(t)
-	const networks = 20
+	const networks = 5
 	var started []process.Identity
 	for i := range networks {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -158,6 +162,8 @@ func TestRemoved(t *testing.T) {
 
 // A test process that is killed leaves nothing either.
 func TestRemovedWithKilledProcess(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	o := newObserver(t)
 	helper := exec.Command(os.Args[0])
 	helper.Env = append(os.Environ(), helperEnv+"=1")

@@ -1,3 +1,5 @@
+//go:build live
+
 package postgrestest
 
 import (
@@ -5,12 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // A server answers, survives a stop and a crash with what was committed, and
 // leaves nothing behind.
 func TestServer(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.35)
 	var s *Server
 	t.Run("life", func(t *testing.T) {
 		s = Start(t, "shared_buffers=16MB")

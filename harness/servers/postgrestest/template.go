@@ -2,61 +2,59 @@ package postgrestest
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"testing"
 
 	"assay/harness/servers/memorytest"
 )
 
-// template is a server's folder to copy; made by the first start, removed by Main.
-var template struct {
-	sync.Mutex
-	dir      string // "" = no Main: every server initialises its own
-	password string // of all copies
-}
-
-// Main runs the tests of a package that starts many servers, as memorytest.Main does. One
-// data folder is initialised, which Start copies: this saves a second per server.
-//
-//	func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
-func Main(m *testing.M) int {
-	return memorytest.Main(m, func(dir string) { template.dir = filepath.Join(dir, "template") })
-}
-
-// createData initialises the data folder, or copies the template's.
+// createData copies the data folder of a new server: this saves a second per server.
 func (s *Server) createData() error {
-	if template.dir == "" {
-		return s.initialise()
+	info, err := os.Stat(s.binary)
+	if err != nil {
+		return err
 	}
-	template.Lock()
-	defer template.Unlock()
-	if _, err := os.Stat(template.dir); errors.Is(err, fs.ErrNotExist) {
-		if err := s.initialise(); err != nil {
+	key := fmt.Sprintln(s.binary, info.Size(), info.ModTime().UnixNano())
+	template, err := memorytest.Template(fmt.Sprintf("postgres-%x", sha256.Sum256([]byte(key)))[:24], func(dir string) error {
+		// Its user may not enter the folder of the checkout.
+		made := *s
+		if made.dir, err = memorytest.Make("assay-postgres-"); err != nil {
 			return err
 		}
-		template.password = s.password
-		return memorytest.Copy(s.dir, template.dir)
+		defer func() { _ = os.RemoveAll(made.dir) }()
+		if err := made.initialise(); err != nil {
+			return err
+		}
+		return memorytest.Copy(made.dir, dir)
+	})
+	if err == nil {
+		err = memorytest.Copy(template, s.dir)
 	}
-	s.password = template.password
-	return memorytest.Copy(template.dir, s.dir)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.dir, passwordFile)
+	password, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	s.password = string(password)
+	return os.Remove(file)
 }
 
-// initialise makes the data folder and the superuser's password.
+// passwordFile has the superuser's password, until the data is copied.
+const passwordFile = "password"
+
+// initialise makes the data folder and the superuser.
 func (s *Server) initialise() error {
-	s.password = rand.Text()
-	if err := chown(s.owner, s.dir); err != nil {
+	file := filepath.Join(s.dir, passwordFile)
+	if err := os.WriteFile(file, []byte(rand.Text()), 0o600); err != nil {
 		return err
 	}
-	file := filepath.Join(s.dir, "password")
-	if err := os.WriteFile(file, []byte(s.password), 0o600); err != nil {
-		return err
-	}
-	if err := chown(s.owner, file); err != nil {
+	if err := errors.Join(chown(s.owner, s.dir), chown(s.owner, file)); err != nil {
 		return err
 	}
 	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", superuser, "--pwfile", file,
@@ -64,5 +62,5 @@ func (s *Server) initialise() error {
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	return os.Remove(file)
+	return nil
 }

@@ -145,7 +145,7 @@ func TestAttach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Attach(child.Identity).Stop(5 * time.Second); err != nil {
+	if err := Attach(child.Identity).Stop(time.Minute); err != nil {
 		t.Error(err)
 	}
 	if child.Alive() {

@@ -2,8 +2,6 @@ package report
 
 import (
 	"encoding/xml"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,36 +26,44 @@ func abortedBy(a record.Abort, late bool) certificate.Certificate {
 	return certificate.Of(c.Record())
 }
 
+// aborted are the certificates of runs that a condition stopped.
+func aborted() map[string]certificate.Certificate {
+	orders := record.Abort{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, Unit: "share", Protects: "the neighbour orders"}
+	load := record.Abort{Metric: "http_req_failed", Expression: "rate>0.3 for 3s", Limit: 0.3, Occurred: 40, Total: 100}
+	return map[string]certificate.Certificate{
+		"a neighbour": abortedBy(orders, false), "a neighbour, late": abortedBy(orders, true), "a rate of the load": abortedBy(load, false),
+	}
+}
+
 // Every page shows the condition that stopped the run, whom it protects and what was read, and
 // whether it is an SLO. The certificate is valid by its schema.
 func TestAborted(t *testing.T) {
-	orders := record.Abort{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, Unit: "share", Protects: "the neighbour orders"}
-	load := record.Abort{Metric: "http_req_failed", Expression: "rate>0.3 for 3s", Limit: 0.3, Occurred: 40, Total: 100}
+	certificates := aborted()
 	for name, c := range map[string]struct {
-		certificate certificate.Certificate
-		words       []string
-		suite       string // of JUnit, for the condition; empty: none
-		failures    int
+		words    []string
+		suite    string // of JUnit, for the condition; empty: none
+		failures int
 	}{
 		"a neighbour": {
-			abortedBy(orders, false), []string{
+			[]string{
 				"orders rate>0.05 for 3s", "the neighbour orders", "31 % to 52 %", "5 %",
 				"it is not an SLO of the system under test. It held before what the SLOs judge had ended",
 			}, "abort", 1,
 		},
-		"a neighbour, late": {abortedBy(orders, true), []string{"31 % to 52 %", "does not change the verdict"}, "abort", 0},
+		"a neighbour, late": {[]string{"31 % to 52 %", "does not change the verdict"}, "abort", 0},
 		"a rate of the load": {
-			abortedBy(load, false), []string{"http_req_failed rate>0.3 for 3s", "the target", "31 % to 52 %", "it is judged like an SLO"}, "", 0,
+			[]string{"http_req_failed rate>0.3 for 3s", "the target", "31 % to 52 %", "it is judged like an SLO"}, "", 0,
 		},
 	} {
-		data, err := certificate.Marshal(c.certificate)
+		stopped := certificates[name]
+		data, err := certificate.Marshal(stopped)
 		if err == nil {
 			err = certificate.Validate(data)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for of, p := range map[string]page.Page{"summary": Summary(c.certificate), "report": Report(c.certificate, ""), "full": Full(c.certificate, Timeline{}, "")} {
+		for of, p := range map[string]page.Page{"summary": Summary(stopped), "report": Report(stopped, ""), "full": Full(stopped, Timeline{}, "")} {
 			text := strings.ReplaceAll(string(page.Markdown(p)), `\`, "")
 			for _, word := range c.words {
 				if !strings.Contains(text, word) {
@@ -65,14 +71,7 @@ func TestAborted(t *testing.T) {
 				}
 			}
 		}
-		report := junit(t, c.certificate)
-		file := filepath.Join(t.TempDir(), "junit.xml")
-		if err := os.WriteFile(file, report, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(file); err != nil {
-			t.Error(err)
-		}
+		report := junit(t, stopped)
 		var read struct {
 			Suites []struct {
 				Name     string `xml:"name,attr"`

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/page"
@@ -71,21 +69,5 @@ func TestGaugeCharts(t *testing.T) {
 		if got := curves[i+1]; got.Label != want.label || got.Level == nil || *got.Level != want.level {
 			t.Errorf("bound %d is %+v, want %v", i, got, want)
 		}
-	}
-}
-
-func TestGaugeIsDrawn(t *testing.T) {
-	r := queueRun()
-	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(html), "<figcaption>queue_depth</figcaption>") {
-		t.Error("the page has no figure for the gauge")
-	}
-	var pixels []int
-	open(t, browser(t), html, chromedp.Evaluate(painted, &pixels))
-	if len(pixels) != 5 || pixels[4] < 100 {
-		t.Errorf("pixels of curves: %v", pixels)
 	}
 }

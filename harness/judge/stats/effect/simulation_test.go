@@ -16,7 +16,7 @@ func trials() int {
 	if *whole {
 		return 1500
 	}
-	return 600
+	return 200
 }
 
 // deviations are three standard deviations of the share of wrong results in n trials.

@@ -79,18 +79,26 @@ func OnOff(name string, period, share, slower float64) Source {
 // autoregression with the correlation time given in seconds.
 func Modulated(correlation, sigma float64) Source {
 	const step = 0.1 // s
+	weight := 0.0
+	var weights, rates []float64 // by the value of z
+	for z := -6.0; z <= 6; z += 0.02 {
+		weights, rates = append(weights, math.Exp(-z*z/2)), append(rates, math.Exp(-sigma*z))
+		weight += weights[len(weights)-1]
+	}
+	tail := func(x float64) (sum float64) {
+		for i, w := range weights {
+			sum += w * math.Exp(-x*rates[i])
+		}
+		return sum / weight
+	}
+	known := map[float64]float64{}
 	return Source{
 		Name: fmt.Sprintf("AR(1), %g s, sigma %g", correlation, sigma),
 		Limit: func(v, _ float64) float64 {
-			return where(func(x float64) float64 {
-				tail, weight := 0.0, 0.0
-				for z := -6.0; z <= 6; z += 0.02 {
-					w := math.Exp(-z * z / 2)
-					weight += w
-					tail += w * math.Exp(-x*math.Exp(-sigma*z))
-				}
-				return tail / weight
-			}, v)
+			if _, ok := known[v]; !ok {
+				known[v] = where(tail, v)
+			}
+			return known[v]
 		},
 		Run: func(rng *rand.Rand, rate, seconds float64, visit func(at, latency float64)) {
 			memory := math.Exp(-step / correlation)

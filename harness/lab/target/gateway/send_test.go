@@ -138,8 +138,7 @@ func TestAnswersOverHTTP(t *testing.T) {
 	}
 }
 
-// A call without an answer within the patience, or with an error, is sent again, up to the
-// number of retries; inquiries are not. Each call is observed, the last one as such.
+// A call with an error is sent again, up to the number of retries; inquiries are not. Each call is observed, the last one as such.
 func TestRetries(t *testing.T) {
 	for name, c := range map[string]struct {
 		retries  int
@@ -150,16 +149,12 @@ func TestRetries(t *testing.T) {
 		"in vain":      {2, []int{503}, []Outcome{Failed, Failed, Failed}},
 		"the second":   {3, []int{503, 200}, []Outcome{Failed, Confirmed}},
 		"a reset":      {1, []int{-1, 200}, []Outcome{Failed, Confirmed}},
-		"no answer":    {2, []int{0, 0, 200}, []Outcome{TimedOut, TimedOut, Confirmed}},
 		"declined":     {5, []int{402}, []Outcome{Declined}},
 		"with backoff": {1, []int{503, 200}, []Outcome{Failed, Confirmed}},
 	} {
 		b := newBank(t, "", c.statuses...)
 		g, calls := over(t, b, func(config *Config) {
 			config.Retries = c.retries
-			if name == "no answer" {
-				config.Patience = 300 * time.Millisecond
-			}
 			if name == "with backoff" {
 				config.Backoff = 40 * time.Millisecond
 			}

@@ -6,16 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
-	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // A DSN that cannot work is rejected before connecting, with a hint and without printing
@@ -70,118 +66,6 @@ func TestPublicKeepsExtensions(t *testing.T) {
 	}
 }
 
-// The server's certificate must be signed by the named authority, for the named host.
-func TestAuthority(t *testing.T) {
-	t.Parallel()
-	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		trusted, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
-		server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key)
-		ping := func(bundle, host string) error {
-			c, err := driver.ParseDSN(server.DSN())
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
-			c.Params = map[string]string{"tlsCA": bundle}
-			db, err := databases.Open(c.FormatDSN())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = db.Close() }()
-			if err := database.Ping(t.Context(), db); err != nil {
-				return err
-			}
-			var name, cipher string
-			if err := db.QueryRow("SHOW SESSION STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
-				t.Errorf("the connection is not encrypted: %q, %v", cipher, err)
-			}
-			return nil
-		}
-		if err := ping(trusted.Bundle, "127.0.0.1"); err != nil {
-			t.Errorf("the right authority is refused: %v", err)
-		}
-		err := ping(other.Bundle, "127.0.0.1")
-		if err == nil || databases.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(hint.Of(err), "tlsCA=FILE") {
-			t.Errorf("another authority: %v; hint %q", err, hint.Of(err))
-		}
-		err = ping(trusted.Bundle, "localhost")
-		if err == nil || !strings.Contains(hint.Of(err), "as its certificate does") {
-			t.Errorf("another name: %v; hint %q", err, hint.Of(err))
-		}
-	})
-	t.Run("a server without TLS", func(t *testing.T) {
-		server := mysqldtest.StartInMemory(t, "mariadb", "--skip-ssl")
-		db, err := databases.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close() }()
-		if err := database.Ping(t.Context(), db); err == nil || !strings.Contains(hint.Of(err), "switch TLS on") {
-			t.Errorf("%v", err)
-		}
-	})
-}
-
-// A connection that breaks after its token has expired is reopened with a new token.
-func TestTokensAreFreshForEachConnection(t *testing.T) {
-	identity := databasetest.UseIdentity(t)
-	server := mysqldtest.StartInMemory(t, "mariadb")
-	root, err := driver.ParseDSN(server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
-	proxy.Lifetime = 2 * time.Second
-	db, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	ask := func() error {
-		var one int
-		return db.QueryRowContext(t.Context(), "SELECT 1").Scan(&one)
-	}
-	if err := ask(); err != nil {
-		t.Fatalf("the first token is refused: %v", err)
-	}
-	time.Sleep(proxy.Lifetime + 1100*time.Millisecond)
-	if err := ask(); err != nil {
-		t.Errorf("an open connection ended when its token expired: %v", err)
-	}
-	first, _ := proxy.Tokens()
-	proxy.Drop()
-	if err := ask(); err != nil {
-		t.Errorf("no new connection: %v", err)
-	}
-	tokens, denied := proxy.Tokens()
-	if len(first) != 1 || len(tokens) != 2 || denied != 0 || tokens[0] == tokens[1] {
-		t.Errorf("%d tokens, then %d; %d were denied", len(first), len(tokens), denied)
-	}
-
-	// The proxy does check: it rejects an expired token and one signed with another key.
-	stale, err := mysql.Config("assay@tcp(" + proxy.Addr + ")/?tlsCA=" + proxy.Authority.Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale.Passwd, stale.AllowCleartextPasswords = tokens[0], true
-	connector, err := driver.NewConnector(stale)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := connector.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "Access denied") {
-		t.Errorf("an expired token: %v", err)
-	}
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
-	forged, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = forged.Close() }()
-	if err := database.Ping(t.Context(), forged); err == nil || databases.Reason(err) != "Access denied for user" {
-		t.Errorf("a token signed with another key: %v", err)
-	}
-}
-
 // Without credentials the error is one line with a hint, without a long wait.
 func TestTokensWithoutCredentials(t *testing.T) {
 	databasetest.UseIdentity(t)
@@ -195,5 +79,19 @@ func TestTokensWithoutCredentials(t *testing.T) {
 	err = database.Ping(t.Context(), db)
 	if err == nil || databases.Reason(err) != "no AWS credentials for an IAM token" || !strings.Contains(hint.Of(err), "aws sts get-caller-identity") {
 		t.Errorf("%v; hint %q", err, hint.Of(err))
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{"root:secret@tcp(127.0.0.1:1)/", "not a DSN with a secret"} {
+		c := mysql.New(dsn, "")
+		err := c.Start(t.Context())
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("start: %v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	}
 }

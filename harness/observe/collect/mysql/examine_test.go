@@ -1,3 +1,5 @@
+//go:build live
+
 package mysql_test
 
 import (
@@ -49,13 +51,5 @@ func examine(t *testing.T, b *bench) {
 	started(t, b.dsn)
 	if on, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil || on.Disabled != 0 {
 		t.Errorf("with everything on: %+v, %v", on, err)
-	}
-}
-
-func TestExamineWithoutPerformanceSchema(t *testing.T) {
-	t.Parallel()
-	_, err := mysql.Driver{}.Examine(t.Context(), mysqldtest.StartInMemory(t, "mariadb", "--performance-schema=OFF").DSN())
-	if err == nil || !strings.Contains(err.Error(), "performance_schema is off in mariadb") {
-		t.Errorf("%v", err)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package mysql_test
 
 import (
@@ -6,12 +8,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -20,14 +24,16 @@ func TestMain(m *testing.M) {
 	if dsn := os.Getenv(collectEnv); dsn != "" {
 		os.Exit(collectAndWait(dsn))
 	}
-	os.Exit(mysqldtest.Main(m))
+	os.Exit(m.Run())
 }
 
 // bench is a server with a table to load.
 type bench struct {
 	flavour string
-	dsn     string  // of root, with the schema of the load
-	db      *sql.DB // open at dsn
+	server  *mysqld.Server
+	rest    time.Duration // of the sessions of a load after each statement
+	dsn     string        // of root, with the schema of the load
+	db      *sql.DB       // open at dsn
 }
 
 const (
@@ -35,10 +41,11 @@ const (
 	items  = 2000
 )
 
-func newBench(t *testing.T, flavour, dsn string) *bench {
+func newBench(t *testing.T, flavour string, server *mysqld.Server) *bench {
 	t.Helper()
+	dsn := server.DSN()
 	mysqldtest.Exec(t, mysqldtest.Open(t, dsn), "CREATE DATABASE "+schema)
-	b := &bench{flavour: flavour, dsn: with(t, dsn, func(c *driver.Config) { c.DBName = schema })}
+	b := &bench{flavour: flavour, server: server, rest: samplingtest.Rest, dsn: with(t, dsn, func(c *driver.Config) { c.DBName = schema })}
 	b.db = mysqldtest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
 	mysqldtest.Exec(t, b.db,
@@ -64,11 +71,19 @@ func with(t *testing.T, dsn string, change func(*driver.Config)) string {
 // load runs statements made by next from n sessions, until stop is called.
 func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 	t.Helper()
-	return samplingtest.Load(t, b.db, n, next)
+	return samplingtest.Load(t, b.db, n, b.rest, next)
 }
 
 func update() string { return fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(items)) }
 func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
+
+// heldRow is hotRow for a load in which each session holds the row for a while.
+func heldRow() string { return "UPDATE item SET n = n + 1 + SLEEP(0.02) WHERE id = 7" }
+
+// scan is a statement that reads many rows, and returns none.
+func scan() string {
+	return "SELECT COUNT(*) FROM item a, item b WHERE a.id < 200 AND a.n + b.id < -1 INTO @x"
+}
 
 // collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *mysql.Collector {

@@ -1,10 +1,13 @@
+//go:build live
+
 package mysql_test
 
 import (
 	"fmt"
 	"testing"
 
-	"assay/harness/servers/mysqld"
+	"assay/harness/internal/testing/budget"
+	"assay/harness/observe/database/databasetest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -18,34 +21,52 @@ type benchTest struct {
 // loads would measure each other. Their commits wait for the disk.
 func TestLoads(t *testing.T) {
 	t.Parallel()
-	onFlavours(t, mysqldtest.Start, sequence([]benchTest{
-		{"metadata lock", metadataLock},
-		{"commits", commits},
-		{"commit of several statements", commitOfSeveralStatements},
-		{"hot row", hotRowWaits},
-		{"row held by an idle transaction", rowHeldByAnIdleTransaction},
-		{"no row lock", noRowLock},
-		{"digests of samples and times agree", digestsOfSamplesAndTimesAgree},
-		{"clients are told apart", clientsAreToldApart},
-		{"first run sees the second", firstRunSeesTheSecond},
-	}))
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		budget.CPUs(t, map[string]float64{"mariadb": 0.25, "mysql": 0.3}[flavour])
+		sequence([]benchTest{
+			{"metadata lock", metadataLock},
+			{"commits", commits},
+			{"commit of several statements", commitOfSeveralStatements},
+			{"hot row", hotRowWaits},
+			{"row held by an idle transaction", rowHeldByAnIdleTransaction},
+			{"no row lock", noRowLock},
+			{"digests of samples and times agree", digestsOfSamplesAndTimesAgree},
+			{"clients are told apart", clientsAreToldApart},
+			{"first run sees the second", firstRunSeesTheSecond},
+			{"user without rights", userWithoutRights},
+		})(t, newBench(t, flavour, mysqldtest.Start(t, flavour)))
+	})
 }
 
-// TestSetup runs the tests that change the instruments and restore them.
+// TestSetup runs the tests that change the instruments and restore them, and those of lost
+// connections.
 func TestSetup(t *testing.T) {
 	t.Parallel()
-	eachFlavour(t, sequence([]benchTest{
-		{"instruments are restored", instrumentsAreRestored},
-		{"cancelled start is restored", cancelledStartIsRestored},
-		{"two runs at once", twoRunsAtOnce},
-		{"two runs with separate journals", twoRunsWithSeparateJournals},
-		{"runs end at once", runsEndAtOnce},
-		{"examining does not count as a run", examiningDoesNotCountAsARun},
-		{"killed run is restored", killedRunIsRestored},
-		{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
-		{"examine", examine},
-		{"user without any rights", userWithoutAnyRights},
-	}))
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		budget.CPUs(t, map[string]float64{"mariadb": 0.15, "mysql": 0.2}[flavour])
+		trusted := databasetest.NewAuthority(t)
+		b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key))
+		sequence([]benchTest{
+			{"instruments are restored", instrumentsAreRestored},
+			{"cancelled start is restored", cancelledStartIsRestored},
+			{"two runs at once", twoRunsAtOnce},
+			{"two runs with separate journals", twoRunsWithSeparateJournals},
+			{"runs end at once", runsEndAtOnce},
+			{"examining does not count as a run", examiningDoesNotCountAsARun},
+			{"killed run is restored", killedRunIsRestored},
+			{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
+			{"examine", examine},
+			{"user without any rights", userWithoutAnyRights},
+			{"authority", func(t *testing.T, b *bench) { onlyItsAuthority(t, b, trusted) }},
+			{"connection killed", connectionKilled},
+			{"abandoned session", abandonedSession},
+			{"slow start", slowStart},
+		})(t, b)
+		if flavour == "mariadb" { // the code is the same for both
+			t.Run("server stopped", func(t *testing.T) { serverStopped(t, b) })
+			t.Run("server gone", func(t *testing.T) { serverGone(t, b) })
+		}
+	})
 }
 
 // sequence runs tests one after the other and resets the instruments after each.
@@ -78,18 +99,4 @@ func reset(t *testing.T, b *bench, before map[string]string) {
 			fmt.Sprintf("UPDATE performance_schema.setup_consumers SET ENABLED = '%s' WHERE NAME = '%s'", enabled, name),
 		)
 	}
-}
-
-// eachFlavour runs a test in parallel on a server of each flavour with its data in
-// memory.
-func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
-	t.Helper()
-	onFlavours(t, mysqldtest.StartInMemory, f)
-}
-
-func onFlavours(t *testing.T, start func(testing.TB, string, ...string) *mysqld.Server, f func(t *testing.T, b *bench)) {
-	t.Helper()
-	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		f(t, newBench(t, flavour, start(t, flavour).DSN()))
-	})
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package mysql_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/polltest"
@@ -39,7 +42,7 @@ func metadataLock(t *testing.T, b *bench) {
 		return err == nil && n > 0
 	})
 	r := samplingtest.Start(t, c)
-	r.Await(t, 10)
+	r.Await(t, 3)
 	s, err := r.Stop(t)
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +80,10 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := started(t, b.dsn)
-			stopLoad := b.load(t, 4, next)
-			time.Sleep(200 * time.Millisecond)
 			r := samplingtest.Start(t, c)
-			r.Await(t, 15)
+			r.Await(t, 1)
+			stopLoad := b.load(t, 4, next)
+			r.Until(t, "five sessions are seen", func(s samplingtest.Result) bool { return s.Total(metric.DBSession) >= 5 })
 			s, err := r.Stop(t)
 			stopLoad()
 			if err != nil {
@@ -94,16 +97,16 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 	}
 	t.Run("prepared", func(t *testing.T) {
 		c := started(t, b.dsn)
-		stmt, err := b.db.Prepare("UPDATE item SET n = n + ? WHERE id = ?")
+		stmt, err := b.db.Prepare("UPDATE item SET n = n + ? + SLEEP(0.01) WHERE id = ?")
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := samplingtest.Start(t, c)
 		r.Await(t, 1)
+		const executed = 50
 		begin := time.Now()
-		executed := 0
-		for ; time.Since(begin) < 1500*time.Millisecond; executed++ {
-			if _, err := stmt.Exec(1, executed%items); err != nil {
+		for i := range executed {
+			if _, err := stmt.Exec(1, i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,12 +115,11 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted := s.Total(metric.DBStatements)
-		if counted < 0.98*float64(executed) || counted > 1.02*float64(executed)+5 {
+		if counted := s.Total(metric.DBStatements); counted < executed || counted > executed+5 {
 			t.Errorf("%v statements counted, %d executed:\n%s", counted, executed, s.Describe())
 		}
-		if took := s.Total(metric.DBStatementTime); took < ran/3 || took > ran {
-			t.Errorf("%v ms in statements, although they ran for %v ms", took, ran)
+		if took := s.Total(metric.DBStatementTime); took < executed*10 || took > ran {
+			t.Errorf("%v ms in statements, each of which sleeps for 10 ms; they ran for %v ms in all", took, ran)
 		}
 	})
 }
@@ -125,25 +127,31 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 // Statements for which the digest table has no room are counted as "other", with a note.
 func TestDigestsOverflow(t *testing.T) {
 	t.Parallel()
-	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
-		b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--performance-schema-digests-size=5").DSN())
-		mysqldtest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
-		c := started(t, b.dsn)
-		r := samplingtest.Start(t, c)
-		r.Await(t, 1)
-		stopLoad := b.load(t, 2, update)
-		r.Await(t, 15)
-		stopLoad()
-		s, err := r.Stop(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		updates, other := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements, "digest", "other")
-		if other < 0.98*updates || updates == 0 {
-			t.Errorf("%v updates, %v of the digest other:\n%s", updates, other, s.Describe())
-		}
-		if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "TRUNCATE TABLE performance_schema.events_statements_summary_by_digest") {
-			t.Errorf("notes: %q", notes)
-		}
-	})
+	budget.CPUs(t, 0.3)
+	digestsOverflow(t, "mariadb")
+}
+
+func digestsOverflow(t *testing.T, flavour string) {
+	t.Helper()
+	b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--performance-schema-digests-size=5"))
+	mysqldtest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	r.Await(t, 1)
+	// One session: the servers do not count those that end at the same time exactly, and
+	// lose all that end while a thread is suspended in the middle of counting.
+	stopLoad := b.load(t, 1, update)
+	r.Await(t, 12)
+	stopLoad()
+	s, err := r.Stop(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	updates, other := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements, "digest", "other")
+	if other < updates || updates == 0 {
+		t.Errorf("%v updates, %v of the digest other:\n%s", updates, other, s.Describe())
+	}
+	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "TRUNCATE TABLE performance_schema.events_statements_summary_by_digest") {
+		t.Errorf("notes: %q", notes)
+	}
 }

@@ -1,7 +1,8 @@
+//go:build live
+
 package pi_test
 
 import (
-	"flag"
 	"testing"
 
 	"assay/harness/observe/collect/pi/pitest"
@@ -10,15 +11,12 @@ import (
 // insights is the API of all tests, which run in parallel.
 var insights *pitest.Router
 
-// TestMain allows many parallel tests, because they spend most of their time waiting.
+// TestMain starts the API before any test, as all of them share its environment.
 func TestMain(m *testing.M) {
 	var err error
 	if insights, err = pitest.StartRouter(); err != nil {
 		panic(err)
 	}
 	defer insights.Close()
-	if err := flag.Set("test.parallel", "20"); err != nil {
-		panic(err)
-	}
 	m.Run() // os.Exit is called by the test binary
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package postgres_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
@@ -16,6 +19,7 @@ import (
 // Errors are reported in the server's words, without the address.
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.45)
 	s := postgrestest.Start(t, "max_connections=5", "superuser_reserved_connections=0", "max_wal_senders=0")
 	root := postgrestest.Open(t, s.DSN())
 	mysqldtest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
@@ -73,6 +77,7 @@ func TestPostgreSQL(t *testing.T) {
 
 func TestPostgreSQLOverTLS(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.5)
 	s := postgrestest.Start(t)
 	try := func(parameters string) error {
 		db, err := databases.Open(s.DSN() + "?" + parameters)

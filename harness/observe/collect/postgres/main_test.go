@@ -1,11 +1,13 @@
+//go:build live
+
 package postgres_test
 
 import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
+	"time"
 
 	"assay/harness/observe/collect/postgres"
 	"assay/harness/observe/collect/sampling/samplingtest"
@@ -18,6 +20,8 @@ type bench struct {
 	*postgrestest.Server
 	dsn string  // of the superuser, in the database of the load
 	db  *sql.DB // open at dsn
+	// rest is that of the sessions of a load after each statement.
+	rest time.Duration
 }
 
 const (
@@ -25,8 +29,6 @@ const (
 	items   = 2000
 	counted = "shared_preload_libraries=pg_stat_statements"
 )
-
-func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
 
 // newBench starts a server with its data in memory. With the setting counted it installs
 // pg_stat_statements.
@@ -43,7 +45,7 @@ func newBenchOnDisk(t *testing.T, settings ...string) *bench {
 
 func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 	t.Helper()
-	b := &bench{Server: s}
+	b := &bench{Server: s, rest: samplingtest.Rest}
 	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+shop)
 	b.dsn = b.DatabaseDSN(shop)
 	b.db = postgrestest.Open(t, b.dsn)
@@ -62,13 +64,18 @@ func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 // load runs statements made by next from n sessions, until stop is called.
 func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 	t.Helper()
-	return samplingtest.Load(t, b.db, n, next)
+	return samplingtest.Load(t, b.db, n, b.rest, next)
 }
 
 func update() string {
 	return fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(items))
 }
 func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
+
+// heldRow is hotRow for a load in which each session holds the row for a while.
+func heldRow() string {
+	return "WITH held AS (UPDATE item SET n = n + 1 WHERE id = 7 RETURNING n) SELECT pg_sleep(0.02) FROM held"
+}
 
 // collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *postgres.Collector {

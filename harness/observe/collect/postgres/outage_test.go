@@ -1,3 +1,5 @@
+//go:build live
+
 package postgres_test
 
 import (
@@ -7,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -25,19 +28,20 @@ func collectorPID(t *testing.T, b *bench) (pid int) {
 // The session is terminated, and a new one is possible only a second later.
 func TestSessionEnded(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.4)
 	b := newBenchOnDisk(t, counted)
 	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"stats schema\" TO watcher")
 	c := started(t, b.UserDSN("watcher", "x", shop))
 	r := samplingtest.Start(t, c)
 	r.Await(t, 1)
 	stop := b.load(t, 4, update)
-	r.Await(t, 12)
-	cut := time.Now()
+	r.Await(t, 1)
 	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", collectorPID(t, b)))
+	cut := time.Now()
 	time.Sleep(time.Second)
-	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
 	without := float64(time.Since(cut).Milliseconds())
-	r.Await(t, 20)
+	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
+	r.Await(t, 1)
 	stop()
 	b.allReported(t)
 	r.Await(t, 12)
@@ -45,9 +49,10 @@ func TestSessionEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gap := s.LongestGap(); gap < 1000 || gap > 2*without {
+	if gap := s.LongestGap(); gap < without {
 		t.Errorf("the longest gap is %v ms, without a connection for %v ms", gap, without)
 	}
+	s.CheckAccounted(t)
 	tuples, statements := s.Total(metric.DBCounter, "name", "tup_updated"), s.Total(metric.DBStatements)
 	if tuples == 0 || statements < 0.6*tuples || statements > 1.4*tuples {
 		t.Errorf("increases over the gap: %v rows, %v statements", tuples, statements)
@@ -57,11 +62,12 @@ func TestSessionEnded(t *testing.T) {
 // After a restart the counters start at 0, and collecting continues.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.35)
 	b := newBenchOnDisk(t, counted)
 	stop := b.load(t, 2, update)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	r.Await(t, 12)
+	r.Await(t, 1)
 	stop()
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
@@ -70,10 +76,14 @@ func TestServerRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := time.Now().Unix() + 1
-	r.Await(t, 12)
+	r.Await(t, 1)
 	b.db.SetMaxIdleConns(0) // close the connections to the old server
 	stop = b.load(t, 2, update)
-	r.Await(t, 30)
+	r.Until(t, "waits of commits and statements are seen after the restart", func(s samplingtest.Result) bool {
+		commits, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "commit").Labels, record.Span{From: up, To: s.Span.To})
+		statements, _ := s.Sum(metric.DBStatements, nil, record.Span{From: up, To: s.Span.To})
+		return commits > 0 && statements > 0
+	})
 	s, err := r.Stop(t)
 	stop()
 	if err != nil {
@@ -86,12 +96,7 @@ func TestServerRestarted(t *testing.T) {
 			}
 		}
 	}
-	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "commit").Labels, record.Span{From: up, To: s.Span.To}); total == 0 {
-		t.Errorf("no commits after the restart\n%s", s.Describe())
-	}
-	if n := s.Total(metric.DBStatements); n == 0 {
-		t.Errorf("no statements:\n%s", s.Describe())
-	}
+	s.CheckAccounted(t)
 	if notes := c.Notes(); len(notes) > 0 {
 		t.Errorf("notes %q", notes)
 	}
@@ -101,18 +106,18 @@ func TestServerRestarted(t *testing.T) {
 // opens a new session, and the old one ends with its statement.
 func TestSessionStopped(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.2)
 	b := newBench(t)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	r.Await(t, 10)
-	stuck, begin := collectorPID(t, b), time.Now()
+	r.Await(t, 1)
+	stuck := collectorPID(t, b)
 	if err := syscall.Kill(stuck, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	ours := fmt.Sprintf("application_name LIKE 'assay run %%' AND pid <> %d", stuck)
 	b.until(t, 1, ours)
-	replaced := float64(time.Since(begin).Milliseconds())
-	r.Await(t, 12)
+	r.Await(t, 1)
 	if err := syscall.Kill(stuck, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -122,33 +127,34 @@ func TestSessionStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gap := s.LongestGap(); gap < 700 || gap > 2*replaced {
-		t.Errorf("the longest gap is %v ms, and the session was replaced within %v ms", gap, replaced)
+	// A statement of the old session was given up after half a second.
+	if gap := s.LongestGap(); gap < 500 {
+		t.Errorf("the longest gap is %v ms", gap)
 	}
+	s.CheckAccounted(t)
 }
 
 func TestServerGone(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.15)
 	b := newBench(t)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	r.Await(t, 10)
+	r.Await(t, 1)
 	if err := b.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
-	s, err := r.Stop(t) // fails the test if it takes long
+	gone := time.Now()
+	time.Sleep(1200 * time.Millisecond)
+	without := float64(time.Since(gone).Milliseconds())
+	s, err := r.Stop(t) // fails the test if it hangs
 	if err == nil || !strings.Contains(err.Error(), "not connected for the last") {
 		t.Errorf("run: %v, want an error, as the database is gone", err)
 	}
-	if gap := s.LongestGap(); gap < 2900 {
-		t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
+	if gap := s.LongestGap(); gap < without {
+		t.Errorf("the longest gap is %v ms, want the %v ms until the end", gap, without)
 	}
-	begin := time.Now()
 	if err := c.Close(); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("close took %v", took)
 	}
 }

@@ -4,14 +4,9 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"assay/harness/observe/collect/quota/quotatest"
-	"assay/harness/servers/process/processtest"
 )
 
 // machine is a file tree of /proc and cgroups with one process, whose id is 7.
@@ -202,42 +197,5 @@ func TestEndedProcess(t *testing.T) {
 	meter.Read()
 	if v, ok := meter.Read(); ok {
 		t.Errorf("a process that has ended was throttled for %v s", v)
-	}
-}
-
-// A busy process may use a twentieth of a CPU; at its priority only that quota throttles
-// it. If this machine allows no quotas, there is none to read.
-func TestRealQuota(t *testing.T) {
-	busy := processtest.Start(t, exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done"))
-	group, ok := quotatest.Make(t, 0.05)
-	if !ok {
-		meter := New(busy.PID)
-		meter.Read()
-		if v, ok := meter.Read(); ok && v > 0.1 {
-			t.Errorf("throttled for %v s at once", v)
-		}
-		return
-	}
-	group.Put(busy.PID)
-	meter := New(busy.PID)
-	meter.Read()
-	begin, sum := time.Now(), 0.0
-	for range 4 {
-		time.Sleep(500 * time.Millisecond)
-		v, ok := meter.Read()
-		if !ok {
-			t.Fatal("the quota is not found")
-		}
-		sum += v
-	}
-	took := time.Since(begin).Seconds()
-	if share := sum / took; share < 0.3 || share > 1.1 {
-		t.Errorf("throttled for %.2f of the time, want about 0.95", share)
-	}
-	group.Set(50)
-	meter.Read() // the rest of the earlier quota's period
-	time.Sleep(300 * time.Millisecond)
-	if v, ok := meter.Read(); !ok || v > 0.2 {
-		t.Errorf("with enough CPUs it was throttled for %v s, %v", v, ok)
 	}
 }

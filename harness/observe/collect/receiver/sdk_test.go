@@ -1,3 +1,5 @@
+//go:build live
+
 package receiver_test
 
 import (
@@ -23,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -129,6 +132,7 @@ func histOf(line *record.Timeline, name string, labels ...string) *metric.Hist {
 // Several instances of a service with OpenTelemetry's SDK, in every form that it has: all
 // they counted is recorded once, and their levels apart.
 func TestServicesWithTheSDK(t *testing.T) {
+	t.Parallel()
 	exponential := sdk.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 20}
 	explicit := sdk.DefaultAggregationSelector(sdk.InstrumentKindHistogram)
 	for name, form := range map[string]sdkForm{
@@ -140,6 +144,7 @@ func TestServicesWithTheSDK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			budget.CPUs(t, 0.15)
 			_, url, received := listen(t)
 			var mu sync.Mutex
 			all := map[string][]float64{} // by label
@@ -203,6 +208,8 @@ func TestServicesWithTheSDK(t *testing.T) {
 // A service that ran before the run, is restarted in it, and whose exports fail for a
 // while: what it counted during the run is recorded once.
 func TestServiceBeforeAndAfterARestart(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	form := sdkForm{metricdata.CumulativeTemporality, sdk.DefaultAggregationSelector(sdk.InstrumentKindHistogram)}
 	var handler atomic.Pointer[http.Handler]
 	refuse := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -272,6 +279,8 @@ func TestServiceBeforeAndAfterARestart(t *testing.T) {
 
 // A worker's credential is for its own frames only.
 func TestWorkersSendNoMetricsOfOthers(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
 	_, url, received := listen(t)
 	i := startInstance(t, url, "", sdkForm{metricdata.CumulativeTemporality, sdk.DefaultAggregationSelector(sdk.InstrumentKindHistogram)}, time.Hour)
 	i.served.Add(t.Context(), 1)

@@ -1,3 +1,5 @@
+//go:build live
+
 package service_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -45,6 +48,7 @@ func startInstance(t *testing.T, queries int64) *instance {
 // restart during a run.
 func TestInstancesDuringARun(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.05)
 	a, b, c := startInstance(t, 100), startInstance(t, 200), startInstance(t, 3000)
 	var list atomic.Pointer[[]string]
 	set := func(urls ...string) { list.Store(&urls) }
@@ -149,6 +153,7 @@ func TestInstancesDuringARun(t *testing.T) {
 // with metrics suffices.
 func TestInstancesAtTheStart(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.05)
 	good := startInstance(t, 1).URL
 	refused := httptest.NewServer(nil)
 	refused.Close()
@@ -181,6 +186,7 @@ func TestInstancesAtTheStart(t *testing.T) {
 // The number of instances is only reported of a list.
 func TestSingleInstanceHasNoNumber(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.05)
 	c := service.New(startInstance(t, 1).URL)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -1,3 +1,5 @@
+//go:build live
+
 package stubs_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -18,6 +21,8 @@ import (
 // A stub that was restarted counts from 0: its calls since then are added, and not subtracted
 // from those before. (Package lab/stub tests the collector against real stubs.)
 func TestCountsOfARestartedStub(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.05)
 	state := func(instance string, calls int64) stubs.State {
 		return stubs.State{Instance: instance, Endpoints: []stubs.Counts{{Endpoint: "charge", Calls: map[string]int64{metric.StubAnswered: calls}, CallMs: float64(10 * calls)}}}
 	}

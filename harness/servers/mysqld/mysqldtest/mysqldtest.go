@@ -52,8 +52,7 @@ func EachFlavour(t *testing.T, test func(t *testing.T, flavour string)) {
 }
 
 // Start starts a server of this flavour, with these options in addition to the usual
-// ones, in a folder of the test, and ends it with the test. In a package that runs its
-// tests through Main, all starts but the first are faster.
+// ones, in a folder of the test, and ends it with the test.
 func Start(t testing.TB, flavour string, args ...string) *mysqld.Server {
 	t.Helper()
 	return start(t, flavour, t.TempDir(), args)
@@ -68,10 +67,7 @@ func StartInMemory(t testing.TB, flavour string, args ...string) *mysqld.Server 
 
 func start(t testing.TB, flavour, dir string, args []string) *mysqld.Server {
 	t.Helper()
-	o := mysqld.Options{Dir: dir, Binary: Binary(t, flavour), Args: args}
-	if err := copyTemplate(t.Context(), o); err != nil {
-		t.Fatalf("prepare %s: %v", flavour, err)
-	}
+	o := Prepare(t, mysqld.Options{Dir: dir, Binary: Binary(t, flavour), Args: args})
 	s, err := mysqld.Start(t.Context(), o)
 	if err != nil {
 		t.Fatalf("start %s: %v", flavour, err)
@@ -83,6 +79,16 @@ func start(t testing.TB, flavour, dir string, args []string) *mysqld.Server {
 		}
 	})
 	return s
+}
+
+// Prepare puts the data of a new server into the folder of these options, and returns the
+// options: a first start of them is as fast as another one.
+func Prepare(t testing.TB, o mysqld.Options) mysqld.Options {
+	t.Helper()
+	if err := copyTemplate(t.Context(), o); err != nil {
+		t.Fatalf("prepare %s: %v", o.Binary.Flavour, err)
+	}
+	return o
 }
 
 // Open opens a pool that ends with the test.

@@ -5,10 +5,16 @@ import (
 	"database/sql"
 	"sync"
 	"testing"
+	"time"
 )
 
-// Load runs statements made by next from n sessions, until stop is called.
-func Load(t *testing.T, db *sql.DB, n int, next func() string) (stop func()) {
+// Rest is how long sessions of a load rest after each statement where its rate does not
+// matter: the test then leaves CPU to others.
+const Rest = 10 * time.Millisecond
+
+// Load runs statements made by next from n sessions, which rest after each, until stop is
+// called.
+func Load(t *testing.T, db *sql.DB, n int, rest time.Duration, next func() string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var sessions sync.WaitGroup
@@ -30,6 +36,7 @@ func Load(t *testing.T, db *sql.DB, n int, next func() string) (stop func()) {
 					t.Errorf("load: %v", err)
 					return
 				}
+				time.Sleep(rest)
 			}
 		})
 	}

@@ -50,28 +50,30 @@ func (r *Run) Await(t testing.TB, n float64) {
 	polltest.Until(t, fmt.Sprintf("the collector has sent %g samples", want), func() bool { return r.samples() >= want })
 }
 
-func (r *Run) samples() (n float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, f := range r.frames {
-		for _, p := range f.Points {
-			if p.Series.Name == metric.DBSample {
-				n += p.Value
-			}
-		}
-	}
-	return n
+func (r *Run) samples() float64 { return r.soFar().Total(metric.DBSample) }
+
+// Until waits until what was sent so far meets a condition.
+func (r *Run) Until(t testing.TB, condition string, met func(s Result) bool) {
+	t.Helper()
+	polltest.Until(t, condition, func() bool { return met(r.soFar()) })
 }
 
-// Stop ends the run, which must take less than 10 s, and returns its frames.
+// soFar is what was sent so far.
+func (r *Run) soFar() Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return resultOf(r.frames)
+}
+
+// Stop ends the run, which must take less than a minute, and returns its frames.
 func (r *Run) Stop(t *testing.T) (Result, error) {
 	t.Helper()
 	r.cancel()
 	select {
 	case err := <-r.done:
 		return fold(t, r.frames), err
-	case <-time.After(10 * time.Second):
-		t.Fatal("the run did not end within 10 s")
+	case <-time.After(time.Minute):
+		t.Fatal("the run did not end within a minute")
 		return Result{}, nil
 	}
 }
@@ -87,14 +89,22 @@ type Result struct {
 func fold(t *testing.T, frames []metric.Frame) Result {
 	t.Helper()
 	metrictest.CheckStream(t, metric.SourceDatabase, frames)
-	s := Result{Timeline: record.NewTimeline(), Frames: frames}
 	for i, f := range frames {
 		if want := frames[0].Second + int64(i); !f.Closing && f.Second != want {
 			t.Errorf("frame %d is of second %d, want %d", i+1, f.Second, want)
 		}
+	}
+	return resultOf(frames)
+}
+
+func resultOf(frames []metric.Frame) Result {
+	s := Result{Timeline: record.NewTimeline(), Frames: slices.Clone(frames)}
+	for _, f := range frames {
 		s.Add(f)
 	}
-	s.Span = record.Span{From: frames[0].Second, To: frames[len(frames)-1].Second + 1}
+	if len(frames) > 0 {
+		s.Span = record.Span{From: frames[0].Second, To: frames[len(frames)-1].Second + 1}
+	}
 	return s
 }
 
@@ -111,6 +121,27 @@ func (s Result) Share(classes ...string) float64 {
 		part += s.Total(metric.DBSession, "class", c)
 	}
 	return part / s.Total(metric.DBSession)
+}
+
+// CheckAccounted fails the test unless the samples and the recorded gaps between them
+// account for the whole time from the first sample to the last, and no sample is too many.
+func (s Result) CheckAccounted(t *testing.T) {
+	t.Helper()
+	samples := s.Counts(metric.DBSample, nil, s.Span)
+	sampled := func(n float64) bool { return n > 0 }
+	first, last := slices.IndexFunc(samples, sampled), len(samples)-1
+	for last > first && !sampled(samples[last]) {
+		last--
+	}
+	apart := float64(last-first) * 1000
+	if sum := s.Hist(metric.DBSampleInterval, nil, s.Span).Sum(); sum < apart-1000 {
+		t.Errorf("the time between samples is %.0f ms in all; the seconds of the first and the last are %.0f ms apart", sum, apart)
+	}
+	for i, n := range samples {
+		if n > metric.DefaultSampleRate+1 {
+			t.Errorf("second %d has %v samples, at %v a second", i, n, metric.DefaultSampleRate)
+		}
+	}
 }
 
 // CheckPace fails the test if most samples are far later than a tenth of a second after the

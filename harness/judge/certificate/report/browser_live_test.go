@@ -1,3 +1,5 @@
+//go:build live
+
 package report
 
 import (
@@ -18,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
 )
@@ -31,18 +34,9 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, stopBrowser := chromedp.NewContext(ctx)
-	stopChromium = func() { stopBrowser(); stopProgram() }
+	afterTests = func() { stopBrowser(); stopProgram() }
 	return ctx, chromedp.Run(ctx)
 })
-
-// stopChromium ends the browser if it was started.
-var stopChromium = func() {}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	stopChromium()
-	os.Exit(code)
-}
 
 // browser is the browser of all tests; each context of it is a tab.
 func browser(t *testing.T) context.Context {
@@ -111,6 +105,8 @@ const painted = `Array.from(document.querySelectorAll('#charts canvas'), (canvas
 })`
 
 func TestPageOpensInABrowser(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	ctx := browser(t)
 	for name, count := range map[string]int{"pass": 4, "fail": 4, "invalid": 3, "lost": 4} { // invalid saw no database
 		t.Run(name, func(t *testing.T) {
@@ -137,6 +133,8 @@ func TestPageOpensInABrowser(t *testing.T) {
 
 // On a phone only tables, which scroll, are wider than the screen.
 func TestPageFitsAPhone(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	var wide, screen int
 	open(
 		t, browser(t), pageOf(t, "fail"), emulation.SetDeviceMetricsOverride(390, 844, 3, true), chromedp.Reload(),
@@ -149,6 +147,8 @@ func TestPageFitsAPhone(t *testing.T) {
 
 // Without JavaScript the page has all tables, and no empty figures.
 func TestPageWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	var text string
 	var figures int
 	open(
@@ -168,6 +168,8 @@ func TestPageWithoutJavaScript(t *testing.T) {
 
 // Names and errors of a script that look like markup are shown as text.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
 	ctx := browser(t)
 	for i, text := range hostile {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -201,5 +203,23 @@ func TestHostileText(t *testing.T) {
 				t.Errorf("the claim reads %q, want %q", shown, want)
 			}
 		})
+	}
+}
+
+func TestGaugeIsDrawn(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.5)
+	r := queueRun()
+	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(html), "<figcaption>queue_depth</figcaption>") {
+		t.Error("the page has no figure for the gauge")
+	}
+	var pixels []int
+	open(t, browser(t), html, chromedp.Evaluate(painted, &pixels))
+	if len(pixels) != 5 || pixels[4] < 100 {
+		t.Errorf("pixels of curves: %v", pixels)
 	}
 }

@@ -1,0 +1,31 @@
+//go:build long
+
+package verdict
+
+import (
+	"testing"
+
+	"assay/harness/judge/internal/property"
+)
+
+func TestLongProperties(t *testing.T) {
+	property.Many(t, map[string]func(*testing.T){
+		"ForeignViolationsBracketTheTruth": TestForeignViolationsBracketTheTruth,
+		"OverloadIsMeasured":               TestOverloadIsMeasured,
+		"DroppedFramesNeverMakeAPass":      TestDroppedFramesNeverMakeAPass,
+		"GeneratorLagNeverTurnsTheVerdict": TestGeneratorLagNeverTurnsTheVerdict,
+		"IntervalsContainTheCount":         TestIntervalsContainTheCount,
+		"StricterNeverTurnsFailIntoPass":   TestStricterNeverTurnsFailIntoPass,
+		"Sums":                             TestSums,
+		"TighteningNeverTurnsFailIntoPass": TestTighteningNeverTurnsFailIntoPass,
+		"VerdictIsAFunctionOfTheRecord":    TestVerdictIsAFunctionOfTheRecord,
+		"RecoveryBounds":                   TestRecoveryBounds,
+		"CausesChangeNoOutcomeWithoutPods": TestCausesChangeNoOutcomeWithoutPods,
+		"PodsNeverImproveTheOutcome":       TestPodsNeverImproveTheOutcome,
+		"ScaledCounts":                     TestScaledCounts,
+		"GaugeProperties":                  TestGaugeProperties,
+		"ListedTransactions":               TestListedTransactions,
+	})
+}
+
+func TestLongEqualWorkersAreAlike(t *testing.T) { equalWorkersAreAlike(t, 40) }

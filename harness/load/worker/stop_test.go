@@ -1,0 +1,60 @@
+//go:build live
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"assay/harness/internal/testing/budget"
+	"assay/harness/polltest"
+	"assay/harness/wire"
+)
+
+// The coordinator's order, or an interrupt, ends k6, and its status is reported.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
+	const script = "trap 'exit 105' TERM; echo ready; while :; do sleep 0.05; done"
+	t.Run("by the coordinator", func(t *testing.T) {
+		c := &coordinator{assignment: share(), archive: []byte("tar")}
+		go func() {
+			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stop = "enough"
+		}()
+		status, output, err := runWorker(t.Context(), t, c, script)
+		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: the coordinator ends the load: enough\n") {
+			t.Errorf("%q, %v: %s", status, err, output)
+		}
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		c := &coordinator{assignment: share(), archive: []byte("tar")}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
+			cancel()
+		}()
+		status, output, err := runWorker(ctx, t, c, script)
+		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: interrupted\n") {
+			t.Errorf("%q, %v: %s", status, err, output)
+		}
+	})
+	t.Run("before it began", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &coordinator{join: func(w http.ResponseWriter) bool {
+			cancel()
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, `{"joined":1,"of":3}`)
+			return true
+		}}
+		if _, _, err := runWorker(ctx, t, c, "exit 0"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}
