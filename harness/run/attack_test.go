@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -17,8 +19,9 @@ import (
 // Under attack from a host without the run's token, with a thousand wrong tokens a
 // second, bodies of a gigabyte, slow clients and ten thousand connections, the run is
 // unharmed, and nothing is lost.
-func TestCoordinatorUnderAttack(t *testing.T) {
+func TestLongCoordinatorUnderAttack(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := newSite(t, answering)
 		attacker := s.network.Host("attacker")

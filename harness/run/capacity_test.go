@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -16,8 +18,9 @@ import (
 
 // A step of the load exceeds the capacity of the service until a further instance has
 // booted: the diagnosis names the service, and says since when it had enough workers.
-func TestServiceThatNeedsTimeToGrow(t *testing.T) {
+func TestLongServiceThatNeedsTimeToGrow(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	// 10/s, then 20/s; on a busy machine, on which a request takes 100 ms longer, still more than
 	// the 14/s of the load.
 	of := target.Capacity{Slots: 4, Most: 8, Boot: 7 * time.Second, After: time.Second, DownAfter: time.Minute, Work: 400 * time.Millisecond}

@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -61,8 +63,9 @@ func (l *redoLog) load(second int64) []pitest.Session {
 
 // The bottleneck is found from Performance Insights just as from a database that is
 // sampled directly: here commits that wait for their flush.
-func TestCauseFromPerformanceInsights(t *testing.T) {
+func TestLongCauseFromPerformanceInsights(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
 		log := &redoLog{waited: map[int64]float64{}}
 		api, insights := performanceInsights.Serve(t)

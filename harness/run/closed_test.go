@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -17,6 +19,8 @@ import (
 // In the closed model there are never more transactions under way than threads, every one
 // is counted, and the run certifies nothing.
 func TestClosedModel(t *testing.T) {
+	t.Parallel()
+	cpus(t, 0.15)
 	const threads = 4
 	var open, most, served atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

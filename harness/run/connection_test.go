@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -80,6 +82,7 @@ func (c *connection) dropAnswer(answer *http.Response) error {
 // frames and acknowledgements are sent again, and counted once.
 func TestCoordinatorOutage(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.2)
 	c := &connection{}
 	proxyServer := httptest.NewServer(c)
 	defer proxyServer.Close()

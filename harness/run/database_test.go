@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -13,9 +15,11 @@ import (
 // A certification of the profile payment on both servers: PASS, every acknowledged
 // payment is persisted once, waits are sampled, and the database is left as it was.
 func TestPaymentsOnBothServers(t *testing.T) {
-	for _, flavour := range []string{"mariadb", "mysql"} {
+	t.Parallel()
+	for _, flavour := range flavours {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.4)
 			expectPass(t, func(t *testing.T) verdict.Verdict {
 				s := serve(t, flavour)
 				setup, rows := s.instruments(t), s.rows(t)

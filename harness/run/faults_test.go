@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -84,8 +86,9 @@ func sigstop(t *testing.T, pid int, length time.Duration) {
 
 // Every fault of a fleet leaves the run unharmed, or makes it INVALID by the name of
 // what happened.
-func TestFaultsOfFleets(t *testing.T) {
+func TestLongFaultsOfFleets(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	here, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +232,9 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 		serveLocally(t, h)
 		hosts = append(hosts, h)
 	}
-	c := s.certify(loose(steady(60, f.hold)), 3, func(o *coordinatorOptions) { o.Target = "http://" + localTarget })
+	p := loose(steady(60, f.hold))
+	p.Rules = displaced(0.1)
+	c := s.certify(p, 3, func(o *coordinatorOptions) { o.Target = "http://" + localTarget })
 	if f.join != nil {
 		f.join(c, hosts)
 	} else {
@@ -333,8 +338,9 @@ func sendAsStrangers(c *coordinated) {
 }
 
 // A worker that may not join ends with the reason, and the run goes on without it.
-func TestWorkersThatMayNotJoin(t *testing.T) {
+func TestLongWorkersThatMayNotJoin(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	s := newSite(t, answering)
 	c := s.certify(loose(steady(60, 3*time.Second)), 2, nil)
 	hosts, _ := c.workers(1)
@@ -360,8 +366,9 @@ func TestWorkersThatMayNotJoin(t *testing.T) {
 
 // A run whose workers do not join ends with an error that says how many have, and leaves
 // nothing.
-func TestWorkersThatNeverJoin(t *testing.T) {
+func TestLongWorkersThatNeverJoin(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	s := newSite(t, answering)
 	c := s.certify(loose(steady(60, 3*time.Second)), 3, func(o *coordinatorOptions) { o.Join.Timeout = 3 * time.Second })
 	_, children := c.workers(2)
@@ -381,8 +388,9 @@ func TestWorkersThatNeverJoin(t *testing.T) {
 
 // A worker whose machine cannot carry its share is refused before the load, with the
 // number that would do.
-func TestWorkerThatIsTooSmall(t *testing.T) {
+func TestLongWorkerThatIsTooSmall(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	s := newSite(t, answering)
 	p := loose(steady(60_000, 3*time.Second))
 	p.SLOs[0].Bound = 1

@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -70,6 +72,7 @@ export function teardown(data) { http.get(__ENV.ASSAY_TARGET + '/end' + data.pat
 // that is slow in its second window fails the run, which names flow and window.
 func TestFlows(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.2)
 	var slow atomic.Bool
 	var ended [2]atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -141,6 +144,8 @@ func TestFlows(t *testing.T) {
 // asynchronous setup(), undefined where there is none, null where that is the data. The
 // teardown() of one ends before that of the next begins.
 func TestDataOfFlows(t *testing.T) {
+	t.Parallel()
+	cpus(t, 0.2)
 	var mu sync.Mutex
 	var ended []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -202,6 +207,8 @@ export async function teardown(%[2]s) {
 // What setup() or teardown() acknowledges belongs to no flow: it is in no ledger, so that
 // the run proves nothing.
 func TestAcknowledgedOutsideOfFlows(t *testing.T) {
+	t.Parallel()
+	cpus(t, 0.15)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	const why = "ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger"
@@ -234,112 +241,4 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
 			t.Errorf("%s: stopped: %s", part, r.Facts.Stopped)
 		}
 	}
-}
-
-// Each flow has a ledger of its own, on a real database. What one of them loses is FAIL, and
-// counted for that flow alone.
-func TestFlowsHaveTheirOwnLedgers(t *testing.T) {
-	t.Parallel()
-	expectPass(t, func(t *testing.T) verdict.Verdict {
-		s := serve(t, "mysql")
-		o := s.profile(t, "event", spec.Load{})
-		o.Profile.Stubs = nil // the service has a gateway of its own
-		zero := func(count string) spec.SLO {
-			return spec.SLO{Metric: metric.Ledger, Expression: count + "==0", Aggregate: spec.Exact, Count: count, Operator: "=="}
-		}
-		var flows []spec.Flow
-		for i, f := range o.Profile.Flows {
-			f.Load = stages(spec.Stage{Rate: 5, For: time.Second}, spec.Stage{Rate: float64(10 * (i + 1)), For: 12 * time.Second, Judge: true}, spec.Stage{Rate: 5, For: time.Second})
-			f.SLOs = []spec.SLO{below(50, 3000)}
-			if f.Ledger != nil {
-				f.SLOs = append(f.SLOs, zero("missing"), zero("duplicated"))
-			}
-			flows = append(flows, f)
-		}
-		o = withFlows(t, o, nil, flows...)
-		o.Workers = 2
-		r := certify(t, o)
-		v := verdict.Judge(r)
-		for _, f := range v.Flows {
-			if (f.Ledger == nil) != (f.Name == "receipts") {
-				t.Errorf("%s: ledger %+v", f.Name, f.Ledger)
-			}
-		}
-		if v.Outcome != verdict.Pass {
-			return v
-		}
-		// Every event is acknowledged, and nearly every payment; the transactions of the
-		// whole run count.
-		viewers, payments := r.PerFlow()[0], r.PerFlow()[2]
-		if n := viewers.Plan.Load.Arrivals(); viewers.Ledger.Acknowledged != n || viewers.Ledger.Persisted != n || viewers.Ledger.Missing != 0 {
-			t.Errorf("%d viewers: %+v", n, viewers.Ledger)
-		}
-		if n := payments.Plan.Load.Arrivals(); payments.Ledger.Acknowledged > n || payments.Ledger.Acknowledged < n*9/10 || payments.Ledger.Missing != 0 {
-			t.Errorf("%d payments: %+v", n, payments.Ledger)
-		}
-		lost := payments.Ledger // shares the record's comparison
-		lost.Missing = 3
-		r.Ledger.Flows[2], r.Ledger.Missing = *lost, 3
-		if again := verdict.Judge(r); again.Outcome != verdict.LostWrite || again.Flows[2].Outcome != verdict.LostWrite || again.Flows[0].Outcome != verdict.Pass {
-			t.Errorf("%s: %s", again.Outcome, again.Claim)
-		}
-		return v
-	})
-}
-
-// A service that is too slow for one transaction in four while it is overloaded, and for all
-// of them until 7 s after that: goodput and settle_time are what it did, whatever else the
-// machine does.
-func TestOverloadOfAService(t *testing.T) {
-	t.Parallel()
-	const bound, slow = 2 * time.Second, 4 * time.Second
-	var t0 atomic.Int64 // ns
-	var requests atomic.Int64
-	const begin, end, settled = 12 * time.Second, 18 * time.Second, 25 * time.Second
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		at := time.Duration(time.Now().UnixNano() - t0.Load())
-		n := requests.Add(1)
-		if at >= begin && at < end && n%4 == 0 || at >= end && at < settled {
-			time.Sleep(slow)
-		}
-	}))
-	defer server.Close()
-	limit := func(name string, d time.Duration) spec.SLO {
-		return spec.SLO{Metric: name, Expression: fmt.Sprintf("max<%d", d.Milliseconds()), Aggregate: spec.Max, Operator: "<", Bound: float64(d.Milliseconds())}
-	}
-	p := steady(1, time.Second)
-	p.Load = stages(
-		spec.Stage{Rate: 20, For: 2 * time.Second}, spec.Stage{Rate: 40, For: 10 * time.Second, Judge: true},
-		spec.Stage{Rate: 60, For: 6 * time.Second, Overload: true}, spec.Stage{Rate: 40, For: 24 * time.Second, Judge: true},
-	)
-	p.SLOs = []spec.SLO{
-		below(50, float64(bound.Milliseconds())), limit(metric.SettleTime, 12*time.Second),
-		{Metric: metric.Goodput, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
-	}
-	expectPass(t, func(t *testing.T) verdict.Verdict {
-		o := options(t, p, getScript, server.URL)
-		o.Progress = func(e run.Event) {
-			if e.Kind == run.Enter && e.Stage.Start == 0 {
-				t0.Store(time.Now().Add(-e.Offset).UnixNano())
-			}
-		}
-		v := verdict.Judge(certify(t, o))
-		if v.Outcome != verdict.Pass {
-			return v
-		}
-		for _, s := range v.SLOs {
-			switch s.Metric {
-			case metric.Goodput:
-				const truth = 60.0 / 40 * 3 / 4
-				if *s.Observed < truth*0.99 || *s.Observed > truth*1.01 {
-					t.Errorf("goodput %g, want about %g", *s.Observed, truth)
-				}
-			case metric.SettleTime:
-				if truth := float64((settled - end).Milliseconds()); *s.Observed < truth-1000 || *s.Observed > truth+1000 {
-					t.Errorf("settle_time %g ms, want about %g", *s.Observed, truth)
-				}
-			}
-		}
-		return v
-	})
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -25,6 +27,8 @@ import (
 // that it has answered and not stored yet, which pile up while their table is locked.
 // The record can be judged again with other bounds.
 func TestQueueDepth(t *testing.T) {
+	t.Parallel()
+	cpus(t, 0.25)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := serve(t, "mysql", func(c *target.Config) { c.Ingest = target.IngestChannel })
 		const rate = 50

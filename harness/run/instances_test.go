@@ -1,3 +1,5 @@
+//go:build live
+
 package run
 
 import (
@@ -9,16 +11,16 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"assay/harness/cluster/client/fake"
 	"assay/harness/observe/collect/service/endpoints"
 	"assay/harness/observe/record"
 )
 
 // shop is a Service with one instance, on the node n1.
-func shop() (*fake.Clientset, *endpoints.Service) {
-	client := fake.NewClientset(
+func shop() (*fake.Clients, *endpoints.Service) {
+	client := fake.New(
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 		&discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop-1", Labels: map[string]string{discoveryv1.LabelServiceName: "shop"}},

@@ -1,9 +1,11 @@
+//go:build live
+
 package run_test
 
 import (
 	"encoding/hex"
-	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/judge/verdict"
 	"assay/harness/load/arrivals"
 	"assay/harness/observe/ledger"
@@ -72,32 +75,35 @@ func brokenRules(v verdict.Verdict) map[string]string {
 	return all
 }
 
-// maxTries limits the runs of a test that other load on the machine disturbs.
-const maxTries = 3
-
-// expectPass makes a test whose run must PASS; see expect.
+// expectPass makes a run that must PASS; see expect.
 func expectPass(t *testing.T, test func(t *testing.T) verdict.Verdict) {
 	t.Helper()
 	expect(t, verdict.Pass, test)
 }
 
-// expect makes a test whose run must have this outcome, PASS or FAIL, and makes it again
-// if only slowness kept the run from it: a busy machine starves generator, service and
-// database of CPU.
+// expect makes a run that must have this outcome, PASS or FAIL. Beside other tests, which
+// starve generator, service and database of CPU, slowness may keep the run from it; the
+// long tests make the same run alone, and insist.
 func expect(t *testing.T, want verdict.Outcome, test func(t *testing.T) verdict.Verdict) {
 	t.Helper()
-	for try := 1; ; try++ {
-		var v verdict.Verdict
-		if !t.Run(fmt.Sprint("run ", try), func(t *testing.T) { v = test(t) }) || v.Outcome == want {
-			return
-		}
+	v := test(t)
+	switch {
+	case v.Outcome == want:
+	case alone || !onlySlow(v, want):
 		logRules(t, v)
-		if try == maxTries || !onlySlow(v, want) {
-			t.Errorf("verdict %s, want %s: %s", v.Outcome, want, v.Claim)
-			return
-		}
-		t.Logf("running the test again: %s", v.Claim)
+		t.Errorf("verdict %s, want %s: %s", v.Outcome, want, v.Claim)
+	default:
+		t.Logf("too slow for %s: %s", want, v.Claim)
 	}
+}
+
+// cpus declares the CPUs that a test needs.
+func cpus(t *testing.T, n float64) {
+	t.Helper()
+	if alone {
+		n = math.Inf(1)
+	}
+	budget.CPUs(t, n)
 }
 
 // onlySlow reports whether all that keeps a run from the outcome is that transactions

@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -76,35 +78,11 @@ func (s service) throughKafka(t *testing.T, c *kfake.Cluster, rate float64, hold
 	return o
 }
 
-// The queue behind fast responses is in Kafka: only the lag of its consumer shows that the
-// service does not keep up. What is late is not lost.
-func TestConsumerFallsBehind(t *testing.T) {
-	t.Parallel()
-	kafka := broker(t)
-	s := serve(t, "mysql", behind(kafka))
-	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
-	r := certify(t, s.throughKafka(t, kafka, 140, 5*time.Second))
-	v := verdict.Judge(r)
-	if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
-		t.Errorf("%s: %s", v.Outcome, v.Claim)
-	}
-	for name, want := range map[string]verdict.Outcome{metric.TransactionDuration: verdict.Pass, metric.ConsumerLag: verdict.Fail, metric.Ledger: verdict.Pass} {
-		if got := outcomeOf(v, name, ""); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
-	}
-	if n := s.rows(t)["events"]; n != "0" {
-		t.Errorf("%s rows after the cleanup", n)
-	}
-	d, _ := metric.Find(metric.ConsumerLag)
-	line, _ := verdict.Readings(r.Timeline, d, v.Judged[0])
-	t.Logf("lag by second %v", line)
-}
-
 // The consumer keeps up, and then the broker cannot be reached by the collector: seconds
 // without a reading are never a PASS.
 func TestConsumerLagWithoutABroker(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.15)
 	kafka := broker(t)
 	s := serve(t, "mariadb", behind(kafka))
 	o := s.throughKafka(t, kafka, 5, 4*time.Second)

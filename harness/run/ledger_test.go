@@ -1,3 +1,5 @@
+//go:build live
+
 package run
 
 import (
@@ -7,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -15,6 +18,7 @@ import (
 // the victim of a deadlock with the service.
 func TestCleanupRetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.35)
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			server := mysqldtest.Start(t, flavour)

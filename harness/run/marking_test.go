@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -85,6 +87,7 @@ export function teardown() { http.get(target + '/teardown'); }
 // the service's log by the trace id in the certificate.
 func TestSlowestTransactionIsFoundInTheServicesLog(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.25)
 	var mu sync.Mutex
 	payments, slow := 0, logged{}
 	service := &loggingService{}
@@ -150,35 +153,10 @@ func TestSlowestTransactionIsFoundInTheServicesLog(t *testing.T) {
 	}
 }
 
-// The ids follow from run and seed: a replay has the same ones, another run has others.
-func TestTraceIDsOfAReplay(t *testing.T) {
-	t.Parallel()
-	ids := func(run string, seed uint64, workers int) []string {
-		service := &loggingService{answer: func(http.ResponseWriter, *http.Request) {}}
-		server := httptest.NewServer(service)
-		defer server.Close()
-		o := options(t, marked(20, 2*time.Second), getScript, server.URL)
-		o.ID, o.Seed, o.Workers = cmp.Or(run, o.ID), seed, workers
-		certify(t, o)
-		return slices.Sorted(maps.Keys(service.byTrace()))
-	}
-	first := ids("replayed", 1, 1)
-	if len(first) < 80 {
-		t.Fatalf("%d ids", len(first))
-	}
-	if again := ids("replayed", 1, 2); !slices.Equal(first, again) {
-		t.Errorf("a replay on two workers has other ids: %d and %d, from %v and %v", len(first), len(again), first[:5], again[:5])
-	}
-	for _, other := range [][]string{ids("", 1, 1), ids("replayed", 2, 1)} {
-		if slices.ContainsFunc(other, func(id string) bool { return slices.Contains(first, id) }) || len(other) < 80 {
-			t.Errorf("another run shares ids: %v and %v", first[:5], other[:5])
-		}
-	}
-}
-
 // What the script sets stays, and its trace is the one that is listed. A profile may change
 // the header, or turn marking off.
 func TestHeadersOfScriptAndProfile(t *testing.T) {
+	t.Parallel()
 	own := `
 import http from 'k6/http';
 import exec from 'k6/execution';
@@ -209,6 +187,7 @@ export default function () {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.15)
 			headers := make(chan http.Header, 1)
 			service := &loggingService{answer: func(_ http.ResponseWriter, r *http.Request) {
 				select {
@@ -230,6 +209,7 @@ export default function () {
 // Marks do not keep k6 from using HTTP/2.
 func TestMarkedHTTP2(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.15)
 	service := &loggingService{answer: func(http.ResponseWriter, *http.Request) {}}
 	server := httptest.NewUnstartedServer(service)
 	server.EnableHTTP2 = true
@@ -253,6 +233,7 @@ func TestMarkedHTTP2(t *testing.T) {
 // The record of a run in which everything fails has few examples, which say why.
 func TestExamplesOfARunThatFails(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	service := &loggingService{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }}
 	server := httptest.NewServer(service)
 	defer server.Close()

@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -35,12 +37,13 @@ func (h *tail) ServeHTTP(http.ResponseWriter, *http.Request) {
 
 // One, two, four and eight workers on hosts of their own follow the same schedule
 // together, and their merged percentiles are those of all samples pooled.
-func TestFleetIsOneWorker(t *testing.T) {
+func TestLongFleetIsOneWorker(t *testing.T) {
 	p := loose(steady(80, 8*time.Second))
 	p.Load.Even = false
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.3)
 			s := newSite(t, &tail{})
 			raw := t.TempDir()
 			c := s.certify(p, n, func(o *coordinatorOptions) { o.Outputs = []string{"csv=" + filepath.Join(raw, "%d.csv")} })
@@ -82,8 +85,9 @@ func TestFleetIsOneWorker(t *testing.T) {
 // One of four workers reaches the target by a slow path. The run's percentiles are those
 // of all its transactions; the mean of the workers' percentiles, which stock tools give,
 // hides that one in four took ten times as long. The certificate names the worker.
-func TestWorkerOnSlowPath(t *testing.T) {
+func TestLongWorkerOnSlowPath(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := newSite(t, &tail{})
 		p := loose(steady(80, 15*time.Second))
@@ -102,18 +106,14 @@ func TestWorkerOnSlowPath(t *testing.T) {
 				unlike = append(unlike, w)
 			}
 		}
-		if fastest > 60 { // the delay on the slow path does not stand out
-			t.Logf("the machine is too busy: p95 of the fastest worker %.0f ms", fastest)
-			v.Outcome = verdict.Inconclusive
-			return v
-		}
-		if len(unlike) != 1 || *unlike[0].P95Ms < 120 || *unlike[0].RoundTripMs < 120 {
-			t.Fatalf("unlike workers: %+v", unlike)
+		// The path adds 120 ms to each transaction of its worker, on any machine.
+		if len(unlike) != 1 || *unlike[0].P95Ms < fastest+100 || *unlike[0].RoundTripMs < 120 {
+			t.Fatalf("the fastest worker has a p95 of %.0f ms; unlike workers: %+v", fastest, unlike)
 		}
 		if !strings.Contains(strings.Join(v.Limitations, "\n"), unlike[0].Source+" on ") {
 			t.Errorf("limitations: %q", v.Limitations)
 		}
-		if pooled < 120 || mean > 0.8*pooled {
+		if pooled < 120 || mean > pooled-0.25*(*unlike[0].P95Ms-fastest) {
 			t.Errorf("p95 of all transactions %.0f ms, mean of the workers' %.0f ms", pooled, mean)
 		}
 		t.Logf("p95 of all transactions %.0f ms, p99 %.0f ms; mean of the workers' p95 %.0f ms, p99 %.0f ms", pooled, *v.Latency[0].P99, mean, mean99)
@@ -123,7 +123,8 @@ func TestWorkerOnSlowPath(t *testing.T) {
 
 // Fleets in a row, on hosts of their own, leave no namespace, process, descriptor,
 // goroutine or file behind.
-func TestSoakOfFleets(t *testing.T) {
+func TestLongSoakOfFleets(t *testing.T) {
+	cpus(t, 0.3)
 	temporary := t.TempDir()
 	one := func(t *testing.T) {
 		s := newSite(t, &tail{})
@@ -168,8 +169,9 @@ func networkNamespaces(t *testing.T) int {
 }
 
 // Shares of the load are in proportion to the workers' CPUs, if the run asks for it.
-func TestSharesByCPUs(t *testing.T) {
+func TestLongSharesByCPUs(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.3)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := newSite(t, answering)
 		c := s.certify(loose(steady(80, 6*time.Second)), 2, func(o *coordinatorOptions) { o.Join.ByCPUs = true })

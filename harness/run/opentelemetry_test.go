@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -145,10 +147,11 @@ func (e otlpExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics)
 // A Go service that is instrumented by OpenTelemetry's libraries alone: the diagnosis
 // separates the wait for its pool, its statements, its own time and that of its calls, and
 // finds that the pool is too small, whether its metrics are scraped or pushed.
-func TestServiceInstrumentedByOpenTelemetry(t *testing.T) {
+func TestLongServiceInstrumentedByOpenTelemetry(t *testing.T) {
 	for _, pushes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pushes %t", pushes), func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.3)
 			server := mysqldtest.Start(t, "mysql")
 			expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
 				port, err := process.FreePort()

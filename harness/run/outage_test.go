@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -9,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 // maxOverrun is how much longer than its plan, which includes the transactions' timeout, a
 // run may take whatever fails.
-const maxOverrun = 30 * time.Second
+const maxOverrun = time.Minute
 
 // during returns a progress function that calls do once, in its own goroutine, the given
 // time into the hold.
@@ -39,11 +40,11 @@ func during(later time.Duration, do func()) func(run.Event) {
 // machine suspends a process, so that no transaction times out before the outage.
 const outageTimeout = 5 * time.Second
 
-// checkOverrun fails the test if the run ended more than limit after its plan.
-func checkOverrun(t *testing.T, r record.Run, limit time.Duration) {
+// checkOverrun fails the test if the run ended more than maxOverrun after its plan.
+func checkOverrun(t *testing.T, r record.Run) {
 	t.Helper()
 	took := time.Since(r.Facts.T0.Add(r.Plan.Load.Duration() + r.Plan.Load.Timeout))
-	if took > limit {
+	if took > maxOverrun {
 		t.Errorf("the run ended %s after its plan", took)
 	}
 	t.Logf("ended %s after its plan", took.Round(time.Millisecond))
@@ -54,66 +55,6 @@ func checkOverrun(t *testing.T, r record.Run, limit time.Duration) {
 func hang(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
-}
-
-// When the database is killed or suspended mid-run, the run ends by itself with a sealed
-// record, and never with PASS, whether the service fails at once or hangs.
-func TestDatabaseOutage(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		signal syscall.Signal
-		hangs  bool     // the service stops responding
-		ends   []string // outcomes of transactions from then on
-	}{
-		{"killed, the service answers 503", syscall.SIGKILL, false, []string{"failed"}},
-		{"killed, the service hangs", syscall.SIGKILL, true, []string{"timed_out", "dropped"}},
-		{"suspended", syscall.SIGSTOP, false, []string{"timed_out", "dropped"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, "mariadb")
-			proxy, hangNow := s.hangingProxy(t)
-			o := s.payments(t, quickLoad(40, 10*time.Second))
-			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, outageTimeout, nil
-			out := make(chan time.Time, 1)
-			o.Progress = during(1500*time.Millisecond, func() {
-				if c.hangs {
-					hangNow()
-				}
-				if err := syscall.Kill(s.server.Pid(), c.signal); err != nil {
-					t.Error(err)
-				}
-				out <- time.Now()
-			})
-			r := certify(t, o)
-			checkOverrun(t, r, maxOverrun)
-			outcomes := checkEnds(t, r, c.ends, <-out)
-			v := verdict.Judge(r)
-			if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
-				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-			}
-			for _, rule := range v.Rules {
-				// A shared machine may starve the generator.
-				if rule.Outcome == verdict.Invalid && !verdict.IsGeneratorRule(rule.ID) {
-					t.Errorf("rule %s: %s", rule.ID, rule.Detail)
-				}
-			}
-			for _, slo := range v.SLOs {
-				if slo.Metric == verdict.ThroughputMetric && slo.Outcome != verdict.Fail {
-					t.Errorf("throughput is %s", slo.Outcome)
-				}
-			}
-			if l := r.Facts.Ledger; l.State != record.StateFailed || !strings.Contains(l.Reason, "the database cannot be reached") {
-				t.Errorf("ledger %s: %s", l.State, l.Reason)
-			}
-			for _, col := range r.Facts.Collectors {
-				if (col.Source == "database") != (col.State == record.StateFailed) {
-					t.Errorf("collector %s: %s: %s", col.Source, col.State, col.Reason)
-				}
-			}
-			t.Logf("%v; %s", outcomes, v.Claim)
-		})
-	}
 }
 
 // hangingProxy is a proxy in front of the service that stops responding once
@@ -165,6 +106,7 @@ func checkEnds(t *testing.T, r record.Run, ends []string, out time.Time) map[str
 // The profile's abort condition stops the load on a target that fails.
 func TestAbortConditionStopsRun(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.2)
 	failing, fail := context.WithCancel(context.Background())
 	defer fail()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -173,13 +115,13 @@ func TestAbortConditionStopsRun(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := steady(100, 30*time.Second)
+	p := steady(100, 3*time.Minute)
 	p.Abort = abortAfter(3 * time.Second)
 	o := options(t, p, getScript, server.URL)
 	var failed time.Time
 	o.Progress = during(2*time.Second, func() { failed = time.Now(); fail() })
 	r := certify(t, o)
-	if took := time.Since(failed); took > 10*time.Second {
+	if took := time.Since(failed); took > time.Minute {
 		t.Errorf("the target received load for %s more", took)
 	}
 	checkAccounted(t, r)
@@ -203,6 +145,7 @@ func TestAbortConditionStopsRun(t *testing.T) {
 // With a target that dies, or that accepts and never answers, every transaction has an
 // outcome, the verdict is FAIL, and the run ends in time.
 func TestDeadTarget(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		hangs bool
 		ends  []string // outcomes of transactions during the outage
@@ -212,6 +155,7 @@ func TestDeadTarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.2)
 			dead, die := context.WithCancel(context.Background())
 			defer die()
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -233,7 +177,7 @@ func TestDeadTarget(t *testing.T) {
 				out <- time.Now()
 			})
 			r := certify(t, o)
-			checkOverrun(t, r, 6*time.Second)
+			checkOverrun(t, r)
 			outcomes := checkEnds(t, r, c.ends, <-out)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail {

@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -14,8 +16,9 @@ import (
 
 // An SLO on replica lag passes while the replica keeps up, and fails when its applier is
 // stopped in the judged window.
-func TestReplicaLag(t *testing.T) {
+func TestLongReplicaLag(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.45)
 	s := serve(t, "mysql")
 	// The service has created its tables already: the replica gets them by replaying the
 	// binlog from its beginning.

@@ -1,3 +1,5 @@
+//go:build live
+
 package run
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -21,6 +24,7 @@ import (
 // ends. The record holds all rows of the last read, or none where it did not succeed.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.15)
 	server := mysqldtest.Start(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	dsn, err := mysql.ParseDSN(server.DSN())
@@ -106,6 +110,7 @@ func TestReconcile(t *testing.T) {
 // is missing when even that is over may still be late. A row that never comes is missing.
 func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.1)
 	server := mysqldtest.Start(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	dsn, err := mysql.ParseDSN(server.DSN())
@@ -172,6 +177,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 // A cleanup whose statement removes some rows at a time removes them all.
 func TestCleanupInChunks(t *testing.T) {
 	t.Parallel()
+	budget.CPUs(t, 0.35)
 	server := mysqldtest.Start(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(

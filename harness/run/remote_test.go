@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -8,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/internal/testing/artifact"
 	"assay/harness/observe/record"
 	"assay/harness/polltest"
 	"assay/harness/run"
@@ -50,6 +52,8 @@ type joinOptions struct {
 	Certificate, Key  string
 	ByCPUs            bool
 }
+
+func init() { childCommands[coordinatorCommand] = runCoordinator }
 
 // runCoordinator makes the run whose options are in the file of the second argument. Its
 // progress goes to stdout.
@@ -127,6 +131,7 @@ func (s *site) certify(p spec.Profile, workers int, change func(*coordinatorOpti
 	if err := os.WriteFile(filepath.Join(dir, "script.js"), []byte(ackScript), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
+	artifact.Keep(s.t, filepath.Join(dir, "run"))
 	c := &coordinated{site: s, options: coordinatorOptions{
 		ID: fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)), Dir: filepath.Join(dir, "run"), Thresholds: filepath.Join(dir, "thresholds.json"),
 		Target: s.url, Profile: p, Workers: workers, Seed: 1, AllowHosts: []string{s.target.Addr().String()},
@@ -187,15 +192,6 @@ func (c *coordinated) start(says string) {
 		}
 	})
 	c.await(says)
-}
-
-func executable(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func (c *coordinated) output() string {
@@ -275,39 +271,6 @@ func (c *coordinated) awaitWorkers(text string) {
 			return strings.Contains(logOf(child.PID), text)
 		})
 	}
-}
-
-// logs are the files of the output of startLogged's commands, by pid.
-var logs sync.Map
-
-// logOf is what a command has printed.
-func logOf(pid int) string {
-	path, _ := logs.Load(pid)
-	text, _ := os.ReadFile(path.(string))
-	return string(text)
-}
-
-// startLogged starts a command, whose output is logged if the test fails.
-func startLogged(t *testing.T, cmd *exec.Cmd) *process.Child {
-	t.Helper()
-	log, err := os.CreateTemp(t.TempDir(), "output")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	child, err := process.Start(cmd, process.Tied)
-	if err != nil {
-		t.Fatal(err)
-	}
-	logs.Store(child.PID, log.Name())
-	t.Cleanup(func() {
-		_ = child.Kill()
-		if t.Failed() {
-			t.Logf("%s:\n%s", strings.Join(cmd.Args, " "), logOf(child.PID))
-		}
-		_ = log.Close()
-	})
-	return child
 }
 
 // workers starts a worker on each of a number of new hosts.

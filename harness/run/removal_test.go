@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -52,6 +54,7 @@ func (f *unremovedFleet) Close() error {
 // rows that cannot be removed are reported beside it.
 func TestRowsThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.2)
 	s := serve(t, "mariadb", func(c *target.Config) { c.Ingest = target.IngestBulk })
 	db := mysqldtest.Open(t, s.dsn)
 	mysqldtest.Exec(t, db, "CREATE TRIGGER kept BEFORE DELETE ON events FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'events are kept'")
@@ -81,9 +84,11 @@ func TestRowsThatCannotBeRemoved(t *testing.T) {
 // If workers cannot be removed after a run, its verdict and its record are as if they had
 // been, and what is left is reported.
 func TestWorkersThatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
 	for name, killed := range map[string]bool{"after a complete run": false, "one of them was killed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cpus(t, 0.2)
 			expect := func(t *testing.T) verdict.Verdict {
 				server := httptest.NewServer(http.HandlerFunc(think))
 				defer server.Close()

@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -51,7 +53,8 @@ func lostTime(r record.Run) (throttled, stalled float64, limited bool) {
 // The time for which a CPU quota throttles a worker and its neighbour is in the worker's
 // frames, agrees with its heartbeat, and is a limitation. Where no quota can be set the
 // worker is suspended in bursts instead.
-func TestThrottledTimeMatchesHeartbeat(t *testing.T) {
+func TestLongThrottledTimeMatchesHeartbeat(t *testing.T) {
+	cpus(t, 0.3)
 	group, ok := quotatest.Make(t, 50) // 50 CPUs: throttles nothing
 	if !ok {
 		checkPausedTime(t)
@@ -91,7 +94,7 @@ func TestThrottledTimeMatchesHeartbeat(t *testing.T) {
 }
 
 // The heartbeat of a worker that is suspended in bursts measures for how long.
-func TestPausedTimeMatchesHeartbeat(t *testing.T) { checkPausedTime(t) }
+func TestLongPausedTimeMatchesHeartbeat(t *testing.T) { checkPausedTime(t) }
 
 func checkPausedTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -1,8 +1,9 @@
+//go:build live
+
 package run_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,11 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/hint"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/stub"
-	"assay/harness/lab/target"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -138,6 +137,7 @@ func (b *bank) caller(t *testing.T) string {
 // downstream, as the stub alone has measured.
 func TestSlowStub(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.15)
 	expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
 		b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "20ms"}}`,
 			`{"name": "slow", "from": "10s", "for": "6s", "endpoints": ["charge"], "latency_factor": 40}`)
@@ -202,121 +202,5 @@ func checkPhase(t *testing.T, r record.Run) {
 	// Calls end up to 0.8 s after they began.
 	if before, in, after := mean(1, 10), mean(11, 16), mean(17, 18); in < 3*before || in < 3*after {
 		t.Errorf("a call takes %g ms before the phase, %g in it, and %g after it; want about 20, 800, 20", before, in, after)
-	}
-}
-
-// A stub that is started again under load, and one that ends, are limitations, and the run
-// ends all the same.
-func TestStubRestarts(t *testing.T) {
-	t.Parallel()
-	b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "1ms"}}`, "")
-	p := loose(steady(20, 8*time.Second))
-	o := b.options(t, p)
-	restarted := make(chan bool)
-	o.Progress = during(2*time.Second, func() {
-		defer close(restarted)
-		b.stop(t)
-		b.start(t)
-	})
-	r := certify(t, o)
-	<-restarted
-	if text := strings.Join(r.Facts.Limitations, "\n"); !strings.Contains(text, "the stub bank was restarted ") {
-		t.Errorf("limitations %q", text)
-	}
-	if s := r.Facts.Stubs; len(s) != 1 || s[0].Ledger == nil || s[0].Ledger.Calls == 0 {
-		t.Errorf("stubs %+v", s)
-	}
-	if state, err := b.client.State(t.Context()); err != nil || state.Run != "" {
-		t.Errorf("after the run: %+v, %v", state, err)
-	}
-
-	o = b.options(t, p)
-	stopped := make(chan bool)
-	o.Progress = during(2*time.Second, func() { defer close(stopped); b.stop(t) })
-	r = certify(t, o)
-	<-stopped
-	failed := false
-	for _, c := range r.Facts.Collectors {
-		failed = failed || c.Source == "stub/bank" && c.State == record.StateFailed && strings.Contains(c.Reason, "does not answer")
-	}
-	if v := verdict.Judge(r); !failed || !strings.Contains(strings.Join(v.Limitations, "\n"), "stub/bank was not observed (stub bank does not answer") {
-		t.Errorf("collectors %+v, limitations %q", r.Facts.Collectors, v.Limitations)
-	}
-	if text := strings.Join(r.Facts.Limitations, "\n"); !strings.Contains(text, "the ledger of stub bank was not read") {
-		t.Errorf("limitations %q", text)
-	}
-
-	// Without the stub, none of its runs begins.
-	o = b.options(t, p)
-	if err := run.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "stub bank does not answer") || hint.Of(err) == "" {
-		t.Errorf("without the stub: %v", err)
-	}
-	if _, err := os.Stat(o.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it leaves a folder: %v", err)
-	}
-}
-
-// A bank that is slow for 3 s: a service that sends calls again without a pause keeps it
-// overloaded for the rest of the run, which the diagnosis says.
-func TestMetastableRetries(t *testing.T) {
-	t.Parallel()
-	expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
-		v, found, last := slowFor3s(t, 3)
-		if got := last(metric.StubAbandoned); got < 0.8 {
-			t.Errorf("%.2f of the last calls are abandoned", got)
-		}
-		if v.Outcome == verdict.Fail && found.Component == diagnose.Undetermined {
-			v.Outcome = verdict.Inconclusive // a machine that is too busy to name a cause
-			return v
-		}
-		if v.Outcome == verdict.Fail && (found.Component != diagnose.Downstream || found.Cause != diagnose.Retries || !strings.Contains(found.Sentence, "it has not recovered in the ")) {
-			t.Errorf("bottleneck %+v", found)
-		}
-		return v
-	})
-}
-
-// The same service without retries recovers.
-func TestRecoveryWithoutRetries(t *testing.T) {
-	t.Parallel()
-	_, found, last := slowFor3s(t, 0)
-	if got := last(metric.StubAnswered); got < 0.8 {
-		t.Errorf("%.2f of the last calls are answered", got)
-	}
-	if found.Cause != "" {
-		t.Errorf("bottleneck %+v", found)
-	}
-}
-
-// slowFor3s certifies the reference service with a stub that is slow for 3 s at the start of
-// the hold. last is the share of an outcome in the calls of the last 4 s.
-func slowFor3s(t *testing.T, retries int) (v verdict.Verdict, found diagnose.Bottleneck, last func(outcome string) float64) {
-	t.Helper()
-	b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "40ms"}, "concurrency": 3},
-		{"name": "inquiry", "match": "GET /charge/{id}", "latency": {"fixed": "5ms"}, "background": true}`,
-		`{"name": "slow", "from": "13s", "for": "3s", "endpoints": ["charge"], "latency_factor": 20}`)
-	s := serve(t, "mariadb", func(c *target.Config) {
-		c.Gateway.Retries, c.Gateway.Patience, c.Reconcile.After = retries, 200*time.Millisecond, time.Minute
-		if err := c.Gateway.URL.Set(b.url); err != nil {
-			t.Error(err)
-		}
-	})
-	// 3 slots of 40 ms take 75 calls a second: those of 30 payments, and not 4 times as many.
-	o := s.payments(t, spec.Load{
-		Unit: "tps", Target: 30, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 8, For: 8 * time.Second}, Hold: 14 * time.Second, Cooldown: time.Second,
-	})
-	o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(50)<400", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 400}}
-	o.Profile.Abort = nil
-	o.StubToken = stubToken
-	o.Profile.Stubs = map[string]spec.Stub{"bank": {URL: b.url}}
-	r := certify(t, o)
-	v = verdict.Judge(r)
-	found = *diagnose.Of(r, v).Bottleneck
-	t.Logf("%s %s %q", v.Claim, found.Sentence, found.Evidence)
-	return v, found, func(outcome string) float64 {
-		span, charge := record.Span{From: judged(r).To - 4, To: judged(r).To}, metric.Label{Key: "endpoint", Value: "charge"}
-		all, _ := r.Timeline.Sum(metric.StubCalls, []metric.Label{charge}, span)
-		n, _ := r.Timeline.Sum(metric.StubCalls, []metric.Label{charge, {Key: "outcome", Value: outcome}}, span)
-		return n / all
 	}
 }

@@ -1,3 +1,5 @@
+//go:build live
+
 package run_test
 
 import (
@@ -5,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,6 @@ import (
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/record"
 	"assay/harness/run"
-	"assay/harness/spec"
 )
 
 // viewServer returns the server of the view, as configured by the environment.
@@ -27,14 +27,6 @@ func viewServer(t *testing.T, db *influxtest.Server) *influx.Server {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// withoutGeneratorRules returns the profile with rules about the generator that a shared
-// machine cannot break.
-func withoutGeneratorRules(p spec.Profile) spec.Profile {
-	all := 1.0
-	p.Rules = spec.Rules{Offered: &all, GeneratorDrops: &all, GeneratorCPU: &all}
-	return p
 }
 
 // column is a field of the points of a measurement, and total the sum and number of its
@@ -137,90 +129,9 @@ func plainRun(t *testing.T, hold time.Duration) run.Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(think))
 	t.Cleanup(server.Close)
-	return options(t, withoutGeneratorRules(loose(steady(50, hold))), getScript, server.URL)
-}
-
-// When InfluxDB is killed for ten seconds in the middle of a run, nothing is lost, and all
-// points are written in the end.
-func TestViewAfterOutage(t *testing.T) {
-	t.Parallel()
-	expectPass(t, func(t *testing.T) verdict.Verdict {
-		db := influxtest.Start(t)
-		o := plainRun(t, 16*time.Second)
-		o.View = viewServer(t, db)
-		var printed notes
-		var outage sync.WaitGroup
-		outage.Add(1)
-		kill := during(2*time.Second, func() {
-			defer outage.Done()
-			db.Kill()
-			time.Sleep(10 * time.Second)
-			db.Restart()
-		})
-		o.Progress = func(e run.Event) { kill(e); printed.add(e) }
-		r := certify(t, o)
-		outage.Wait()
-		v := judgeAllFrames(t, r)
-		if len(viewLimitations(v)) > 0 {
-			t.Errorf("limitations: %q", viewLimitations(v))
-		}
-		checkPoints(t, db, r)
-		for _, text := range []string{"the view is paused: InfluxDB at", "cannot be reached: ", "the view is resumed"} {
-			if !printed.contain(text) {
-				t.Errorf("the notes lack %q: %q", text, printed.all)
-			}
-		}
-		return v
-	})
-}
-
-// When InfluxDB is killed or suspended for good, the verdict does not change, the
-// certificate lists the view as incomplete, and a push completes it.
-func TestViewWhenServerStaysDown(t *testing.T) {
-	for name, leave := range map[string]func(*influxtest.Server){
-		"killed":    (*influxtest.Server).Kill,
-		"suspended": (*influxtest.Server).Freeze,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			expectPass(t, func(t *testing.T) verdict.Verdict {
-				db := influxtest.Start(t)
-				o := plainRun(t, 10*time.Second)
-				o.View = viewServer(t, db)
-				left := make(chan time.Time, 1)
-				o.Progress = during(time.Second, func() {
-					for begin := time.Now(); len(db.Query(influx.DefaultDatabase, `SELECT "scheduled" FROM "arrival"`)) == 0 && time.Since(begin) < 5*time.Second; {
-						time.Sleep(100 * time.Millisecond)
-					}
-					leave(db)
-					left <- time.Now()
-				})
-				r := certify(t, o)
-				down := (<-left).Unix()
-				after := slices.IndexFunc(r.Timeline.Seconds(), func(second int64) bool { return second > down })
-				checkOverrun(t, r, 15*time.Second)
-				v := judgeAllFrames(t, r)
-				about := viewLimitations(v)
-				missing, seconds := missingInView(t, about)
-				if after < 0 || missing < seconds-after || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
-					t.Errorf("%q, and the record has %d seconds, %d of them before the server was down", about[0], len(r.Timeline.Seconds()), after)
-				}
-				if name == "suspended" {
-					db.Kill()
-				}
-				db.Restart()
-				last := 0
-				err := influx.Push(t.Context(), viewServer(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
-					func(done, of int) { last = of - done })
-				if err != nil || last != 0 {
-					t.Errorf("push: %v, %d seconds are left", err, last)
-				}
-				checkPoints(t, db, r)
-				t.Log(about[0])
-				return v
-			})
-		})
-	}
+	p := loose(steady(50, hold))
+	p.Rules = withoutGeneratorRules()
+	return options(t, p, getScript, server.URL)
 }
 
 // missingInView reads the limitation of an incomplete view.
@@ -238,6 +149,7 @@ func missingInView(t *testing.T, limitations []string) (missing, seconds int) {
 // A server that is down from the start is reported, and does not change the verdict.
 func TestViewWithoutServer(t *testing.T) {
 	t.Parallel()
+	cpus(t, 0.15)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		db := influxtest.Start(t)
 		db.Kill()
@@ -246,7 +158,7 @@ func TestViewWithoutServer(t *testing.T) {
 		var printed notes
 		o.Progress = printed.add
 		r := certify(t, o)
-		checkOverrun(t, r, 15*time.Second)
+		checkOverrun(t, r)
 		// The first seconds may have nothing to write.
 		v := judgeAllFrames(t, r)
 		missing, seconds := missingInView(t, viewLimitations(v))
