@@ -1,3 +1,5 @@
+//go:build live
+
 package main
 
 import (
@@ -19,14 +21,18 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"assay/harness/internal/testing/budget"
 )
 
 // commands are the scripts' commands in addition to those of testscript.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"cpus":                cpus,
 	"exits":               exits,
 	"refused":             refused,
 	"interrupt":           interrupt,
 	"interrupt-twice":     interruptTwice,
+	"terminate":           terminate,
 	"keeps-secret":        keepsSecret,
 	"absent":              absent,
 	"requests":            requests,
@@ -53,6 +59,18 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"recorded-run":        recordedRun,
 }
 
+// cpus NUMBER waits for the CPUs that the script needs on average: its first command.
+func cpus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cpus NUMBER")
+	}
+	n, err := strconv.ParseFloat(args[0], 64)
+	ts.Check(err)
+	release, err := budget.Take(n, ts.Logf)
+	ts.Check(err)
+	ts.Defer(release)
+}
+
 // exits CODE COMMAND... fails unless the command exits with that code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -77,7 +95,7 @@ func exitCodeOf(ts *testscript.TestScript, err error) int {
 }
 
 // refusalLimit is how long a command may take to refuse its input: longer is a hang.
-const refusalLimit = 30 * time.Second
+const refusalLimit = time.Minute
 
 // refusalPattern is the stderr of a refused command: one line, and one for its hint,
 // possibly after a line of progress from the stack. A file may have several errors,
@@ -155,12 +173,20 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: interrupt PATTERN COMMAND...")
 	}
-	interruptAt(ts, args[:1], args[1:])
+	interruptAt(ts, syscall.SIGINT, args[:1], args[1:])
+}
+
+// terminate PATTERN COMMAND... does the same with SIGTERM.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminate PATTERN COMMAND...")
+	}
+	interruptAt(ts, syscall.SIGTERM, args[:1], args[1:])
 }
 
 // forceStopLimit is how long a command may take after a second interrupt: far more than
 // it needs, and less than workers may take after the first.
-const forceStopLimit = 20 * time.Second
+const forceStopLimit = 40 * time.Second
 
 // interrupt-twice PATTERN PATTERN COMMAND... does the same with a second SIGINT, after
 // which the command must end within forceStopLimit.
@@ -168,14 +194,14 @@ func interruptTwice(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: interrupt-twice PATTERN PATTERN COMMAND...")
 	}
-	if took := interruptAt(ts, args[:2], args[2:]); took > forceStopLimit {
+	if took := interruptAt(ts, syscall.SIGINT, args[:2], args[2:]); took > forceStopLimit {
 		ts.Fatalf("it took %s after the second interrupt", took)
 	}
 }
 
-// interruptAt interrupts a command at each of the patterns in turn, and returns how
-// long it ran after the last interrupt.
-func interruptAt(ts *testscript.TestScript, patterns, command []string) time.Duration {
+// interruptAt sends a command the signal at each of the patterns in turn, and returns how
+// long it ran after the last one.
+func interruptAt(ts *testscript.TestScript, signal syscall.Signal, patterns, command []string) time.Duration {
 	before := scriptProcesses(ts)
 	stderr := filepath.Join(ts.MkAbs(".tmp"), "interrupted")
 	_ = os.Remove(stderr) // of an earlier interrupt
@@ -192,7 +218,7 @@ func interruptAt(ts *testscript.TestScript, patterns, command []string) time.Dur
 		})
 		pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(stderr + ".pid")))
 		ts.Check(err)
-		ts.Check(syscall.Kill(pid, syscall.SIGINT))
+		ts.Check(syscall.Kill(pid, signal))
 	}
 	last := time.Now()
 	if code := exitCodeOf(ts, <-done); code != exitInterrupted {

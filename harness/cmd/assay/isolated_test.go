@@ -1,3 +1,5 @@
+//go:build live
+
 package main
 
 import (
@@ -23,17 +25,16 @@ import (
 // state: each has a database of its own.
 func TestIsolatedScripts(t *testing.T) {
 	t.Parallel()
-	for file, flavours := range map[string][]mysqld.Flavour{
-		"concurrent_runs": {mysqld.MariaDB, mysqld.MySQL},
-		"connections":     {mysqld.MariaDB, mysqld.MySQL},
-		"disk":            {mysqld.MariaDB},
+	for file, flavour := range map[string]mysqld.Flavour{
+		"concurrent_runs": mysqld.MySQL,
+		"connections":     mysqld.MariaDB,
+		"disk":            mysqld.MariaDB,
+		"few_connections": mysqld.MariaDB,
 	} {
-		for _, flavour := range flavours {
-			t.Run(string(flavour), func(t *testing.T) {
-				t.Parallel()
-				testscript.Run(t, params(t, string(flavour), testscript.Params{Files: []string{"testdata/isolated/" + file + ".txtar"}}))
-			})
-		}
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			testscript.Run(t, params(t, string(flavour), testscript.Params{Files: []string{"testdata/isolated/" + file + ".txtar"}}))
+		})
 	}
 }
 

@@ -1,9 +1,10 @@
+//go:build live
+
 package main
 
 import (
 	"context"
 	"crypto/rand"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"assay/harness/internal/testing/artifact"
+	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/servers/haproxy"
@@ -30,11 +33,6 @@ import (
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Workers and the
 // stack's reference service are the same binary.
 func TestMain(m *testing.M) {
-	// Scripts wait for loads to end more than they compute: run four at a time even on
-	// two cores.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
 	// Scripts, and the stacks that they start, are about commands: with their files in
 	// memory, no commit waits for a disk that others use.
 	if err := os.Setenv("GOTMPDIR", memorytest.Root()); err != nil {
@@ -50,22 +48,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/script"}))
 }
 
-// TestScriptsOnMySQL runs the scripts that depend most on the database on MySQL too.
+// TestScriptsOnMySQL runs the script that depends most on the database on MySQL too.
 func TestScriptsOnMySQL(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
-}
-
-// TestScriptsOfConnectionLimits has servers of its own, because it uses up their
-// connections.
-func TestScriptsOfConnectionLimits(t *testing.T) {
-	t.Parallel()
-	for _, flavour := range []mysqld.Flavour{mysqld.MariaDB, mysqld.MySQL} {
-		t.Run(string(flavour), func(t *testing.T) {
-			t.Parallel()
-			testscript.Run(t, params(t, string(flavour), testscript.Params{Dir: "testdata/connections"}))
-		})
-	}
+	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
 }
 
 // writeReadme writes the README next to dir, and into dir the thresholds.json and the
@@ -97,7 +83,12 @@ func writeReadme(dir string) error {
 
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
+	starting, err := budget.Take(0.5, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
 	db, view := startDatabase(t, flavour), influxtest.Start(t)
+	starting()
 	insights, shared := startPerformanceInsights(t), &recording{dir: t.TempDir()}
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(e *testscript.Env) error {
@@ -116,6 +107,7 @@ func params(t *testing.T, flavour string, p testscript.Params) testscript.Params
 func setUpScript(e *testscript.Env, db *database) error {
 	s := startService(db)
 	e.Defer(s.close)
+	e.Defer(func() { keepRecords(e) })
 	// A script that fails half way must leave nothing running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}], e.Values[otherHostKey{}] = s, new(*atomic.Int64)
@@ -167,4 +159,16 @@ func setUpScript(e *testscript.Env, db *database) error {
 		e.Setenv(name, vars[name])
 	}
 	return nil
+}
+
+// keepRecords keeps the records of a script that has failed, and the logs of its stack.
+func keepRecords(e *testscript.Env) {
+	folders := []string{filepath.Join(e.WorkDir, ".assay", "log")}
+	for _, pattern := range []string{"*/evidence", "*/*/evidence"} {
+		found, _ := filepath.Glob(filepath.Join(e.WorkDir, pattern)) // the pattern is well formed
+		for _, evidence := range found {
+			folders = append(folders, filepath.Dir(evidence))
+		}
+	}
+	artifact.KeepNow(e.T().(testing.TB), folders...)
 }
