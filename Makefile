@@ -9,13 +9,13 @@ INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
 # The compiler takes a fifth less CPU if it does not collect garbage before it is needed.
 COMPILE   := GOGC=off GOMEMLIMIT=1500MiB $(GO)
-# With the revision of the source, which the certificate names, and without debug
-# information, which is a third of the size.
-BUILD     := $(COMPILE) build -buildvcs=auto -ldflags '-s -w'
-# Static and without paths of this machine, for every target: the program also runs in an
-# empty container image, and all targets share what is compiled.
+# With the revision of the source, which the certificate names.
+BUILD     := $(COMPILE) build -buildvcs=auto
+# The program also runs in an empty container image: static, without paths of this machine,
+# and without debug information, which is a third of its size and half of the time that it
+# takes to link it or a test. All targets share what is compiled.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false -ldflags=-s)
 COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
@@ -47,25 +47,41 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_GARBD="$$(.ci/program garbd galera-arbitrator-4 $(CACHE)/garbd)" \
 	ASSAY_HAPROXY="$$(.ci/program haproxy haproxy $(CACHE)/haproxy)" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
-# Three packages at a time, which mostly wait for servers and for time to pass; the longest
-# first. All are compiled before the first one runs. `make lint` runs go vet.
-LONGEST := ./harness/run ./harness/cmd/assay ./harness/lab/exam
+# The packages that have tests on real servers (tag live), those that take longest first.
+LIVE = $(shell printf '%s\n' ./harness/run ./harness/cmd/assay ./harness/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')
+LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./harness | xargs dirname | sort -u)
+# The other packages.
+PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay/%))
+# Live tests wait for the CPUs that they declare (package budget): how many packages and
+# tests begin at a time does not matter. All are compiled before the first one runs.
+LIVEFLAGS := -count=1 -vet=off -p 8 -parallel 100 -artifacts -outputdir $(CURDIR)/$(CACHE)/failed
+KEPT = rm -rf $(CACHE)/failed && mkdir -p $(CACHE)/failed
+
+# Some tests wait: more of them than there are CPUs run at a time.
+CHECK := $(GO) test -vet=off -p 4
+
+.PHONY: check
+check: ## Run the tests that need no server and no clock (about 80 seconds, two cores; 3 minutes more to compile them the first time)
+	$(CHECK) $(TESTFLAGS) ./...
 
 .PHONY: test
-test: ## Set up what is missing, and run the tests on real servers (about 11 minutes, two cores)
+test: ## Set up what is missing, and run all tests but the long ones, on real servers (about 12 minutes, two cores, of which 5 compile them the first time)
 	.ci/install test
-	@$(COMPILE) list -export -test -deps ./... >/dev/null
-	@$(SERVERS) $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) -p 3 $(TESTFLAGS) $(LONGEST) ./...
+	@$(KEPT)
+	@$(COMPILE) list -export -test -deps -tags live ./... >/dev/null
+	@$(CHECK) $(TESTFLAGS) $(PURE)
+	@$(SERVERS) $(GO) test -tags live $(LIVEFLAGS) -timeout 60m $(TESTFLAGS) $(LIVE)
 
 .PHONY: long
-long: ## Run the tests that take minutes each
+long: ## Run the tests that take minutes each, and those of verdicts on live systems
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay ./harness/lab/stack ./harness/lab/reproduce/...
+	@$(KEPT)
+	@$(SERVERS) $(GO) test -tags live,long $(LIVEFLAGS) -p 1 -timeout 90m -run '^TestLong' $(TESTFLAGS) $(LONG)
 	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its
 # own. They mostly wait. The tests are compiled once, before and outside of these namespaces.
-KUBERNETES_TEST := test -count=1 -vet=off -tags long -ldflags '-s -w' -p 1 -parallel 8 -timeout 30m
+KUBERNETES_TEST := test -count=1 -vet=off -tags live,long -p 1 -parallel 8 -timeout 30m
 KUBERNETES_PACKAGES := ./harness/servers/clustertest ./harness/trial/incluster
 
 .PHONY: test-kubernetes
@@ -73,7 +89,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	.ci/install certify
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
-	@$(COMPILE) list -export -test -deps -tags long $(KUBERNETES_PACKAGES) >/dev/null
+	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
 	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \
@@ -84,19 +100,19 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 .PHONY: exam
 exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -v -run '^TestAll' ./harness/lab/exam $(EXAMFLAGS)
+	@$(SERVERS) $(GO) test -count=1 -tags live,long -timeout 60m -v -run '^TestAll' ./harness/lab/exam $(EXAMFLAGS)
 	.ci/inputs exam --write
 
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
-	$(GO) test -count=1 -tags long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./harness/judge/certificate/signature ./harness/cmd/assay
+	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./harness/judge/certificate/signature ./harness/cmd/assay
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt
-	$(GO) vet -tags long ./...
-	$(GO) run $(STATICCHECK) -tags long ./...
+	$(GO) vet -tags live,long ./...
+	$(GO) run $(STATICCHECK) -tags live,long ./...
 	@unformatted=$$($(GO) run $(GOFUMPT) -l harness *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt
@@ -116,7 +132,7 @@ soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 	.ci/install test
 	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	ASSAY_TEST_MARIADBD="$$mariadbd" \
-	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak(OfFleets)?$$' ./harness/run -soak $(SOAK_RUNS)
+	$(GO) test -count=1 -tags live,long -timeout 40m -v -run '^TestLongSoak(OfFleets)?$$' ./harness/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
 bench: build ## Measure judging, collector, generator and coordinator, as ratios of interleaved runs (about 75 minutes, two cores)
