@@ -76,7 +76,7 @@ var cases = []faultCase{
 		service: largePool, confined: confineDatabase, busy: 8, nice: -5,
 	},
 	{
-		expectation: expected("missing index"), rate: 30, bound: 150,
+		expectation: expected("missing index"), rate: 30, bound: 60,
 		scenario: "testdata/customer.js", confined: confineDatabase,
 		prepare: func(t *testing.T, r *testbed) {
 			fill(t, r, "orders", "customer VARCHAR(32) NOT NULL, amount INT NOT NULL", "CONCAT('customer-', 1 + n % 10000), n", 400_000)
