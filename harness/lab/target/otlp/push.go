@@ -71,9 +71,10 @@ type exporter struct {
 }
 
 // Export pushes. Its errors go to failed: the SDK has one handler for all errors of a
-// process.
+// process. A push that is on its way when stop is called goes on to its end, within
+// patience: cut off before its answer, it would be made again, and be counted twice.
 func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	if err := e.Exporter.Export(ctx, m); err != nil {
+	if err := e.Exporter.Export(context.WithoutCancel(ctx), m); err != nil {
 		e.failed(err)
 		return nil
 	}

@@ -5,7 +5,9 @@ package otlp
 import (
 	"context"
 	"maps"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,6 +98,39 @@ func TestAddsUp(t *testing.T) {
 		if f.Source != "otlp/assay-target" {
 			t.Fatalf("source %q", f.Source)
 		}
+	}
+}
+
+// A push that has been received when stop is called, but not answered, is not made again.
+func TestStopDuringPush(t *testing.T) {
+	budget.CPUs(t, 0.05)
+	s := otlptest.Start(t)
+	received := make(chan struct{})
+	var first sync.Once
+	s.Answers = func(req *http.Request) {
+		first.Do(func() {
+			close(received)
+			select {
+			case <-req.Context().Done(): // the push is cut off
+			case <-time.After(500 * time.Millisecond):
+			}
+		})
+	}
+	registry := prometheus.NewRegistry()
+	count := prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total"})
+	registry.MustRegister(count)
+	count.Add(3)
+	stop, err := Start(t.Context(), s.URL, registry, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-received
+	count.Inc()
+	if err := stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Total()["things_total"]; got != 4 {
+		t.Errorf("%v things were counted, want 4", got)
 	}
 }
 

@@ -21,6 +21,8 @@ const Token = "hunter2"
 type Receiver struct {
 	URL  string
 	Down atomic.Bool // it responds with 503
+	// Answers, unless nil, is called with each push that has been received, before the answer.
+	Answers func(*http.Request)
 
 	mu     sync.Mutex
 	frames []metric.Frame
@@ -44,13 +46,15 @@ func Start(t *testing.T) *Receiver {
 	}}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	decoder.Routes(mux)
-	authorized := mux
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.Down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		authorized.ServeHTTP(w, req)
+		mux.ServeHTTP(w, req)
+		if r.Answers != nil {
+			r.Answers(req)
+		}
 	}))
 	t.Cleanup(server.Close)
 	r.URL = server.URL
