@@ -53,8 +53,9 @@ LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./harness | x
 # The other packages.
 PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay/%))
 # Live tests wait for the CPUs that they declare (package budget): how many packages and
-# tests begin at a time does not matter. All are compiled before the first one runs.
-LIVEFLAGS := -count=1 -vet=off -p 8 -parallel 100 -artifacts -outputdir $(CURDIR)/$(CACHE)/failed
+# tests begin at a time does not matter. All are compiled before the first one runs, and
+# linked with what the tests leave of the CPUs: eight linkers stop a single one for seconds.
+LIVEFLAGS := -toolexec 'nice -n 19' -count=1 -vet=off -p 8 -parallel 100 -artifacts -outputdir $(CURDIR)/$(CACHE)/failed
 KEPT = rm -rf $(CACHE)/failed && mkdir -p $(CACHE)/failed
 
 # Some tests wait: more of them than there are CPUs run at a time.
