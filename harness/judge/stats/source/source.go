@@ -91,6 +91,7 @@ func Modulated(correlation, sigma float64) Source {
 		}
 		return sum / weight
 	}
+	// The limits that were asked for, always by one goroutine.
 	known := map[float64]float64{}
 	return Source{
 		Name: fmt.Sprintf("AR(1), %g s, sigma %g", correlation, sigma),
