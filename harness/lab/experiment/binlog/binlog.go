@@ -28,27 +28,33 @@ type Read struct {
 	CPUSeconds float64 `json:"cpu_seconds"` // of the readers' process
 }
 
-// Run reads from the present end of the binlog until ctx is done, and calls ready once
-// every reader has received its first event. It fails if a reader's connection does.
-func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, error) {
+// reportInterval is the time between two reports of what has been read so far.
+const reportInterval = time.Second
+
+// Run reads from the present end of the binlog until ctx is done. It reports what has been
+// read once every reader has received its first event, then every second, and at the end.
+// It fails if a reader's connection does.
+func Run(ctx context.Context, dsn string, readers int, report func(Read)) error {
 	c, err := mysql.Config(dsn)
 	if err != nil {
-		return Read{}, err
+		return err
 	}
 	from, flavour, err := position(ctx, dsn)
 	if err != nil {
-		return Read{}, err
+		return err
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
-		return Read{}, fmt.Errorf("read DSN: %w", err)
+		return fmt.Errorf("read DSN: %w", err)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return Read{}, fmt.Errorf("read DSN: %w", err)
+		return fmt.Errorf("read DSN: %w", err)
 	}
 	id := firstID()
 	var events, bytes, started atomic.Int64
+	total := func() Read { return Read{readers, events.Load(), bytes.Load(), cpu()} }
+	reading := make(chan struct{})
 	group, within := errgroup.WithContext(ctx)
 	for i := range readers {
 		syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
@@ -59,7 +65,7 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 		group.Go(func() error {
 			first := sync.OnceFunc(func() {
 				if started.Add(1) == int64(readers) {
-					ready()
+					close(reading)
 				}
 			})
 			return readAll(within, syncer, from, func(e *replication.BinlogEvent) {
@@ -69,8 +75,28 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 			})
 		})
 	}
-	err = group.Wait()
-	return Read{readers, events.Load(), bytes.Load(), cpu()}, err
+	group.Go(func() error {
+		select {
+		case <-reading:
+		case <-within.Done():
+			return nil
+		}
+		tick := time.NewTicker(reportInterval)
+		defer tick.Stop()
+		for {
+			report(total())
+			select {
+			case <-tick.C:
+			case <-within.Done():
+				return nil
+			}
+		}
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	report(total())
+	return nil
 }
 
 // readAll calls do for each event from a position on, until ctx is done, and closes the

@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"assay/harness/hint"
 )
 
-// Main reads the binlog of the database at the DSN with count readers. It writes the
-// line "reading" once all have started, and a Read as JSON when ctx is done.
+// Main reads the binlog of the database at the DSN with count readers until ctx is done. It
+// writes each report of Run as a line of JSON.
 func Main(ctx context.Context, dsn, count string, out io.Writer) error {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
@@ -21,9 +22,8 @@ func Main(ctx context.Context, dsn, count string, out io.Writer) error {
 	if dsn == "" {
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN")
 	}
-	read, err := Run(ctx, dsn, n, func() { fmt.Fprintln(out, "reading") })
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(read)
+	var lost error
+	lines := json.NewEncoder(out)
+	err = Run(ctx, dsn, n, func(r Read) { lost = cmp.Or(lost, lines.Encode(r)) })
+	return cmp.Or(err, lost)
 }

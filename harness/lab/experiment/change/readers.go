@@ -16,15 +16,14 @@ import (
 )
 
 // ReadersCommand is the command of this program that reads the binlog. Its argument is
-// the number of readers; ASSAY_DB is the DSN. It writes the line "reading" once all
-// readers have started, and a line of JSON (binlog.Read) when it is stopped.
+// the number of readers; ASSAY_DB is the DSN. It writes a line of JSON (binlog.Read) once
+// all readers have started, then every second, and when it is stopped.
 const ReadersCommand = "binlog-readers"
 
 // readers is the process that reads the binlog. It is killed if this process ends.
 type readers struct {
 	child *process.Child
 	out   *os.File
-	done  binlog.Read // once the process has ended
 }
 
 const (
@@ -53,7 +52,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 		var reason error
 		select {
 		case <-tick.C:
-			if bytes.HasPrefix(r.output(), []byte("reading\n")) {
+			if _, started := r.read(); started {
 				return r, nil
 			}
 			continue
@@ -78,9 +77,18 @@ func (r *readers) output() []byte {
 	return output[:n]
 }
 
-// stop stops the readers. If they had ended before, that is an error: a part of the
-// run was made without them.
-func (r *readers) stop() error {
+// read is what the readers have read by their newest report. It is not ok if there is none.
+func (r *readers) read() (read binlog.Read, ok bool) {
+	output := r.output()
+	complete := output[:bytes.LastIndexByte(output, '\n')+1]
+	lines := bytes.Split(bytes.TrimSpace(complete), []byte("\n"))
+	err := json.Unmarshal(lines[len(lines)-1], &read)
+	return read, err == nil
+}
+
+// stop stops the readers, and returns what they have read. If they had ended before, that
+// is an error: a part of the run was made without them.
+func (r *readers) stop() (binlog.Read, error) {
 	defer func() { _ = r.out.Close() }()
 	ended := false
 	select {
@@ -89,15 +97,14 @@ func (r *readers) stop() error {
 	default:
 	}
 	if err := r.child.Stop(readersTimeout); err != nil {
-		return fmt.Errorf("stop binlog readers: %w", err)
+		return binlog.Read{}, fmt.Errorf("stop binlog readers: %w", err)
 	}
-	output := r.output()
-	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
 	if err := r.child.Err(); err != nil || ended {
-		return fmt.Errorf("binlog readers ended before the run did%s", process.LastLine(output))
+		return binlog.Read{}, fmt.Errorf("binlog readers ended before the run did%s", process.LastLine(r.output()))
 	}
-	if err := json.Unmarshal(lines[len(lines)-1], &r.done); err != nil {
-		return fmt.Errorf("read result of binlog readers: %w", err)
+	read, ok := r.read()
+	if !ok {
+		return read, fmt.Errorf("binlog readers did not report what they had read%s", process.LastLine(r.output()))
 	}
-	return nil
+	return read, nil
 }

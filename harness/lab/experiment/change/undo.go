@@ -13,8 +13,14 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Read is what the readers that were stopped last have read.
-func (sys *System) Read() binlog.Read { return sys.read }
+// Read is what the readers have read so far, or what those read that were stopped last.
+func (sys *System) Read() binlog.Read {
+	if sys.readers == nil {
+		return sys.read
+	}
+	read, _ := sys.readers.read()
+	return read
+}
 
 // undoTimeout limits the statements or the command that undo one change: long enough
 // to drop an index.
@@ -39,8 +45,9 @@ func (sys *System) undo(ctx context.Context, which func(journal.Step) bool) erro
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	if sys.readers != nil {
-		errs = append(errs, sys.readers.stop())
-		sys.read, sys.readers = sys.readers.done, nil
+		read, err := sys.readers.stop()
+		errs = append(errs, err)
+		sys.read, sys.readers = read, nil
 	}
 	failed, restarted, err := sys.undoAll(ctx, which)
 	if restarted && len(failed.steps) > 0 {
