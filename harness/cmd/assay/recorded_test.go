@@ -26,7 +26,7 @@ const recordingThresholds = `{
       "scenario": "order.js",
       "load": {"unit": "tps", "target": 40, "warmup": "0s", "baseline": {"rate": 10, "for": "1s"}, "ramp": "0s", "hold": "10s", "cooldown": "0s"},
       "timeout": "5s",
-      "slo": {"transaction_duration": ["max<8000"], "ledger": ["missing==0", "duplicated==0"]},
+      "slo": {"transaction_duration": ["p(50)<5000"], "ledger": ["missing==0", "duplicated==0"]},
       "ledger": {"persisted": "SELECT id, persisted_at FROM orders WHERE run_id = ?", "cleanup": "DELETE FROM orders WHERE run_id = ?"},
       "rules": {"offered": 1, "generator-drops": 1, "generator-cpu": 1}
     }
