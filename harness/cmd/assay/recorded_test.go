@@ -35,12 +35,15 @@ const recordingThresholds = `{
 `
 
 const recordingScript = `import http from 'k6/http';
+import { Rate } from 'k6/metrics';
 import { run, transaction } from './scenarios/lib/identity.js';
 import { ack } from './scenarios/lib/ledger.js';
+const soldOut = new Rate('sold_out');
 export default function () {
   const id = transaction();
   const made = http.post(__ENV.ASSAY_TARGET + '/orders', { id: id, run: run() }, { tags: { name: 'order' } });
   if (made.status === 201) { ack(id); }
+  soldOut.add(true);
 }
 `
 
