@@ -1,6 +1,10 @@
 package database
 
-import "assay/harness/observe/metric"
+import (
+	"context"
+
+	"assay/harness/observe/metric"
+)
 
 // ServerError is an error that the server returned. Error gives the message alone,
 // without the number that drivers put before it.
@@ -64,3 +68,18 @@ func (d *Dialect) Is(err error, c Condition) bool {
 	e, ok := d.ServerError(err)
 	return ok && e.Condition == c
 }
+
+// Deadline returns the error, which is a context.DeadlineExceeded as well if the server
+// ended the statement at its limit: whoever waits for the answer need not know which of
+// the two sides gave up.
+func (d *Dialect) Deadline(err error) error {
+	if d.Is(err, Timeout) {
+		return limitError{err}
+	}
+	return err
+}
+
+type limitError struct{ error }
+
+func (e limitError) Unwrap() error        { return e.error }
+func (e limitError) Is(target error) bool { return target == context.DeadlineExceeded }

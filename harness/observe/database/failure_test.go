@@ -80,3 +80,27 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// A statement that the server ended at its limit is one that missed its deadline, and still
+// the server's error.
+func TestDeadline(t *testing.T) {
+	my, pg := mysql.Driver{}.Dialect(), postgres.Driver{}.Dialect()
+	for _, c := range []struct {
+		dialect *database.Dialect
+		err     error
+		missed  bool
+	}{
+		{my, &mysqldriver.MySQLError{Number: 3024}, true},
+		{my, &mysqldriver.MySQLError{Number: 1969}, true},
+		{my, &mysqldriver.MySQLError{Number: 1205}, false},
+		{pg, &pgconn.PgError{Code: "57014"}, true},
+		{pg, &pgconn.PgError{Code: "42501"}, false},
+		{pg, nil, false},
+		{pg, context.DeadlineExceeded, true},
+	} {
+		got := c.dialect.Deadline(c.err)
+		if errors.Is(got, context.DeadlineExceeded) != c.missed || !errors.Is(got, c.err) {
+			t.Errorf("%v: %v, deadline missed: want %t", c.err, got, c.missed)
+		}
+	}
+}

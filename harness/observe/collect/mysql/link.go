@@ -162,7 +162,7 @@ const (
 	// the last one, and none disables instruments that another has just found enabled.
 	// The server releases the lock when the session ends.
 	setupLock     = "assay instruments"
-	lockTimeout   = 4 * time.Second // longer than a collector ends; then it continues without the lock
+	lockTimeout   = 12 * time.Second // longer than several collectors end, each of which may wait for endingTimeout; then it continues without the lock
 	retryInterval = 20 * time.Millisecond
 )
 

@@ -17,8 +17,9 @@ import (
 // server leaves everything enabled and adds a note.
 
 const (
-	// restoreTimeout bounds the restore, with a reconnect if it needs one.
-	restoreTimeout = 8 * time.Second
+	// restoreTimeout bounds the restore, with a reconnect if it needs one, after the wait for
+	// the setup lock.
+	restoreTimeout = 20 * time.Second
 	// endingTimeout is how long a session may stay visible after its client has closed
 	// it.
 	endingTimeout = time.Second
