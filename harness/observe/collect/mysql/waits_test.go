@@ -83,7 +83,8 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 			r := samplingtest.Start(t, c)
 			r.Await(t, 1)
 			stopLoad := b.load(t, 4, next)
-			r.Until(t, "five sessions are seen", func(s samplingtest.Result) bool { return s.Total(metric.DBSession) >= 5 })
+			// The first sessions that are seen may still be starting, and have no statement.
+			r.Until(t, "twenty sessions are seen", func(s samplingtest.Result) bool { return s.Total(metric.DBSession) >= 20 })
 			s, err := r.Stop(t)
 			stopLoad()
 			if err != nil {
@@ -110,12 +111,14 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 				t.Fatal(err)
 			}
 		}
+		// The server counts a statement after it has answered.
+		r.Until(t, "all statements are counted", func(s samplingtest.Result) bool { return s.Total(metric.DBStatements) >= executed })
 		ran := float64(time.Since(begin).Milliseconds())
 		s, err := r.Stop(t)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if counted := s.Total(metric.DBStatements); counted < executed || counted > executed+5 {
+		if counted := s.Total(metric.DBStatements); counted > executed+5 {
 			t.Errorf("%v statements counted, %d executed:\n%s", counted, executed, s.Describe())
 		}
 		if took := s.Total(metric.DBStatementTime); took < executed*10 || took > ran {
