@@ -22,8 +22,8 @@ func Main(ctx context.Context, dsn, count string, out io.Writer) error {
 	if dsn == "" {
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN")
 	}
-	var lost error
+	var unwritten error
 	lines := json.NewEncoder(out)
-	err = Run(ctx, dsn, n, func(r Read) { lost = cmp.Or(lost, lines.Encode(r)) })
-	return cmp.Or(err, lost)
+	err = Run(ctx, dsn, n, func(r Read) { unwritten = cmp.Or(unwritten, lines.Encode(r)) })
+	return cmp.Or(err, unwritten)
 }
