@@ -17,9 +17,9 @@ import (
 // server leaves everything enabled and adds a note.
 
 const (
-	// restoreTimeout bounds the restore, with a reconnect if it needs one, after the wait for
-	// the setup lock.
-	restoreTimeout = 20 * time.Second
+	// restoreTimeout is how long a restore that fails is tried again, with a reconnect if it
+	// needs one. A try is bounded by itself, and may first wait for the setup lock.
+	restoreTimeout = 8 * time.Second
 	// endingTimeout is how long a session may stay visible after its client has closed
 	// it.
 	endingTimeout = time.Second
@@ -40,23 +40,16 @@ func (c *Collector) restore() error {
 	if !changed && (!c.instrumented || c.journal.folder == "") {
 		return nil
 	}
-	// The run's context is done by now.
-	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
-	defer cancel()
-	for {
-		err := c.restoreOnce(ctx)
+	for deadline := time.Now().Add(restoreTimeout); ; time.Sleep(200 * time.Millisecond) {
+		err := c.restoreOnce(context.Background()) // the run's context is done by now
 		switch {
 		case err == nil:
 			return nil
 		case !changed:
 			slog.Debug("database collector cannot restore what earlier runs left enabled", "err", err)
 			return nil
-		case ctx.Err() != nil:
+		case time.Now().After(deadline):
 			return fmt.Errorf("restore the instruments of the database: %w; run as an administrator: %s -- or restart the server", err, c.former.restoreSQL())
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
