@@ -79,6 +79,7 @@ func (d *Dialect) Deadline(err error) error {
 	return err
 }
 
+// limitError is an error of a statement that the server ended at its limit.
 type limitError struct{ error }
 
 func (e limitError) Unwrap() error        { return e.error }

@@ -92,7 +92,7 @@ func (c *Collector) start(ctx context.Context) error {
 		c.link.joinRun()
 	}
 	return collect.First(ctx, func(ctx context.Context) error {
-		err := dialect.Deadline(c.begin(ctx))
+		err := c.begin(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
 			c.link.drop() // the server may still execute the statement
 		}

@@ -6,17 +6,27 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
 )
 
 // Examine checks before a run whether waits can be read from the server at the DSN. It
 // changes nothing. It returns the error that Start would return: a
 // *sampling.RightsError if the user may not read them.
-func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
+func (Driver) Examine(ctx context.Context, dsn string) (found sampling.Examination, err error) {
 	c := New(dsn, "")
 	defer func() { _ = c.Close() }() // nothing was enabled, so there is nothing to restore
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	err = collect.First(ctx, func(ctx context.Context) (err error) {
+		found, err = c.examine(ctx)
+		return err
+	})
+	return found, err
+}
+
+// examine can be repeated.
+func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 	if err := c.connect(ctx); err != nil {
 		return sampling.Examination{}, err
 	}

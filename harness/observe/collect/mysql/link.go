@@ -161,8 +161,10 @@ const (
 	// and end of collectors: of two that end at the same time the second sees that it is
 	// the last one, and none disables instruments that another has just found enabled.
 	// The server releases the lock when the session ends.
-	setupLock     = "assay instruments"
-	lockTimeout   = 12 * time.Second // longer than several collectors end, each of which may wait for endingTimeout; then it continues without the lock
+	setupLock = "assay instruments"
+	// lockTimeout is longer than several collectors in turn need, each of which may wait for
+	// endingTimeout. After it the collector continues without the lock.
+	lockTimeout   = 12 * time.Second
 	retryInterval = 20 * time.Millisecond
 )
 
@@ -244,12 +246,13 @@ func (l *link) roundTrip(ctx context.Context) []metric.Point {
 	return []metric.Point{metric.HistPoint(metric.Of(metric.NetworkRoundTrip, "path", metric.SourceDatabase), h)}
 }
 
-// dropIfBroken disconnects if the error means that the connection is unusable.
+// dropIfBroken disconnects if the error means that the connection is unusable. It returns
+// the error, marked by Deadline.
 func (l *link) dropIfBroken(err error) error {
 	if broken(err) {
 		l.drop()
 	}
-	return err
+	return dialect.Deadline(err)
 }
 
 func (l *link) drop() {

@@ -11,6 +11,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/internal/testing/budget"
+	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
@@ -144,6 +145,13 @@ func slowStart(t *testing.T, b *bench) {
 		if _, err := r.Stop(t); err != nil {
 			t.Errorf("%s: %v", word, err)
 		}
+	}
+	// An examination, too, is repeated.
+	dsn := with(t, b.dsn, func(c *driver.Config) {
+		c.Addr = databasetest.DelayingProxy(t, c.Addr, "FROM performance_schema.setup_consumers", 1500*time.Millisecond)
+	})
+	if _, err := (mysql.Driver{}).Examine(t.Context(), dsn); err != nil {
+		t.Errorf("examine: %v", err)
 	}
 }
 

@@ -67,8 +67,7 @@ func (c *Collector) connect(ctx context.Context) error {
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := collect.First(ctx, func(ctx context.Context) error { return dialect.Deadline(c.start(ctx)) })
-	if err != nil {
+	if err := collect.First(ctx, c.start); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	return nil

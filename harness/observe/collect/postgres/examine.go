@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
 )
 
@@ -19,7 +20,7 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 	if c.dsnErr == nil {
 		c.link.setName("assay") // so that runs do not count this session as a run
 	}
-	if err := c.start(ctx); err != nil {
+	if err := collect.First(ctx, c.start); err != nil {
 		return sampling.Examination{}, err
 	}
 	status, _ := c.readStatus(ctx) // what cannot be read is missing

@@ -121,12 +121,13 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.dropIfClosed(rows.Err())
 }
 
-// dropIfClosed disconnects if the driver has closed the connection.
+// dropIfClosed disconnects if the driver has closed the connection. It returns the error,
+// marked by Deadline.
 func (l *link) dropIfClosed(err error) error {
 	if err != nil && l.conn.IsClosed() {
 		l.drop()
 	}
-	return err
+	return dialect.Deadline(err)
 }
 
 func (l *link) drop() {
