@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
+	"assay/harness/servers/process/processtest"
 )
 
 // rawDurations reads a metric's samples from k6's CSV output, in ms.
@@ -82,7 +83,7 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 
 // suspend suspends a process for the given time.
 func suspend(pid int, length time.Duration) error {
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	if err := processtest.Suspend(pid); err != nil {
 		return err
 	}
 	time.Sleep(length)

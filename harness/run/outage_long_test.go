@@ -4,12 +4,13 @@ package run_test
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/process/processtest"
 )
 
 // When the database is killed or suspended mid-run, the run ends by itself with a sealed
@@ -18,13 +19,13 @@ func TestLongDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		signal syscall.Signal
+		outage func(*mysqld.Server) error
 		hangs  bool     // the service stops responding
 		ends   []string // outcomes of transactions from then on
 	}{
-		{"killed, the service answers 503", syscall.SIGKILL, false, []string{"failed"}},
-		{"killed, the service hangs", syscall.SIGKILL, true, []string{"timed_out", "dropped"}},
-		{"suspended", syscall.SIGSTOP, false, []string{"timed_out", "dropped"}},
+		{"killed, the service answers 503", (*mysqld.Server).Kill, false, []string{"failed"}},
+		{"killed, the service hangs", (*mysqld.Server).Kill, true, []string{"timed_out", "dropped"}},
+		{"suspended", func(s *mysqld.Server) error { return processtest.Suspend(s.Pid()) }, false, []string{"timed_out", "dropped"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +39,7 @@ func TestLongDatabaseOutage(t *testing.T) {
 				if c.hangs {
 					hangNow()
 				}
-				if err := syscall.Kill(s.server.Pid(), c.signal); err != nil {
+				if err := c.outage(s.server); err != nil {
 					t.Error(err)
 				}
 				out <- time.Now()

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process/processtest"
 )
 
 func TestUpDown(t *testing.T) {
@@ -100,7 +100,7 @@ func TestCrash(t *testing.T) {
 	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 
 	// Up would also restart a hanging target, but only after its time to drain.
-	if err := third.Target.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := processtest.Suspend(third.Target.Process.PID); err != nil {
 		t.Fatal(err)
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsSilent, stack.IsUp)

@@ -19,6 +19,7 @@ import (
 	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process/processtest"
 )
 
 // The connection is killed, and a new one is possible only a second later.
@@ -162,7 +163,7 @@ func serverStopped(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
 	r.Await(t, 1)
-	if err := syscall.Kill(b.server.Pid(), syscall.SIGSTOP); err != nil {
+	if err := processtest.Suspend(b.server.Pid()); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()

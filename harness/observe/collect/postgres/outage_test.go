@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process/processtest"
 )
 
 // collectorPID returns the server's process of the collector's session.
@@ -112,7 +113,7 @@ func TestSessionStopped(t *testing.T) {
 	r := samplingtest.Start(t, c)
 	r.Await(t, 1)
 	stuck := collectorPID(t, b)
-	if err := syscall.Kill(stuck, syscall.SIGSTOP); err != nil {
+	if err := processtest.Suspend(stuck); err != nil {
 		t.Fatal(err)
 	}
 	ours := fmt.Sprintf("application_name LIKE 'assay run %%' AND pid <> %d", stuck)

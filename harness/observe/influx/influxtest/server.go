@@ -2,11 +2,11 @@ package influxtest
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 
 	"assay/harness/servers/influxd"
 	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/process/processtest"
 )
 
 // Server is an influxd started for a test, on loopback.
@@ -46,8 +46,8 @@ func (s *Server) Kill() {
 // responds.
 func (s *Server) Freeze() {
 	s.t.Helper()
-	if err := s.server.Process.Signal(syscall.SIGSTOP); err != nil {
-		s.t.Errorf("stop influxd: %v", err)
+	if err := processtest.Suspend(s.server.Process.PID); err != nil {
+		s.t.Errorf("freeze influxd: %v", err)
 	}
 }
 

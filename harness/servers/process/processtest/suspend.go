@@ -1,0 +1,48 @@
+package processtest
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// Suspend sends SIGSTOP to a process, and returns when none of its threads runs. Without
+// the wait they go on until the one that the kernel chose to receive the signal has had a
+// CPU, which on a busy machine is long enough to respond to a request.
+func Suspend(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("suspend process %d: %w", pid, err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		running, err := runningThread(pid)
+		if err != nil {
+			return fmt.Errorf("suspend process %d: %w", pid, err)
+		}
+		if running == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("suspend process %d: its thread %d has not stopped", pid, running)
+		}
+	}
+}
+
+// runningThread is a thread of a process that is not stopped, or 0.
+func runningThread(pid int) (int, error) {
+	threads, err := procfs.AllThreads(pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, thread := range threads {
+		stat, err := thread.Stat()
+		if err != nil {
+			return 0, err
+		}
+		if stat.State != "T" {
+			return thread.PID, nil
+		}
+	}
+	return 0, nil
+}
