@@ -1,7 +1,9 @@
 package processtest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -37,6 +39,9 @@ func runningThread(pid int) (int, error) {
 	}
 	for _, thread := range threads {
 		stat, err := thread.Stat()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			return thread.PID, nil // it has just ended, and may have started another one
+		}
 		if err != nil {
 			return 0, err
 		}
