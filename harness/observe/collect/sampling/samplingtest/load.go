@@ -12,19 +12,20 @@ import (
 // matter: the test then leaves CPU to others.
 const Rest = 10 * time.Millisecond
 
-// Load runs statements made by next from n sessions, which rest after each, until stop is
-// called.
+// Load opens n sessions, and runs statements made by next from each, which then rests, until
+// stop is called.
 func Load(t *testing.T, db *sql.DB, n int, rest time.Duration, next func() string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var sessions sync.WaitGroup
+	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
+	t.Cleanup(stop)
 	for range n {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatalf("connect: %v", err)
+		}
 		sessions.Go(func() {
-			conn, err := db.Conn(ctx)
-			if err != nil {
-				t.Errorf("connect: %v", err)
-				return
-			}
 			defer func() {
 				// A transaction that is left open would hold its rows in the pool.
 				_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
@@ -40,7 +41,5 @@ func Load(t *testing.T, db *sql.DB, n int, rest time.Duration, next func() strin
 			}
 		})
 	}
-	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
-	t.Cleanup(stop)
 	return stop
 }
