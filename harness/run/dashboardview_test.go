@@ -34,8 +34,8 @@ var legends = map[string][]string{
 	"Latency of a transaction":           {"payment p50", "payment p95", "payment p99", "SLO transaction_duration:p(95)<500"},
 	"Latency of requests, p95":           {"payment pay", "payment get_payment", "SLO http_req_duration{name:pay}:p(95)<400"},
 	"Errors":                             {"payment transactions", "payment requests: pay", "payment requests: get_payment", "SLO http_req_failed:rate<0.02"},
-	"Active sessions by wait class":      {"CPU", "commit", "vCPUs"},
-	"Database time per transaction":      {"CPU", "commit"},
+	"Active sessions by wait class":      {"CPU", "row lock", "vCPUs"},
+	"Database time per transaction":      {"CPU", "row lock"},
 	"Commits per second":                 {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
 	"Start delay, p99":                   {"generator", "queueing for a VU"},
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
@@ -62,11 +62,12 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile.Ledger.Lag = o.Profile.Reader
 	o.Profile.Consumer = consumed(t, broker(t), 7)
 	o.View = viewServer(t, db)
-	burnCPU := s.cpuBurner(t)
+	burnCPU, waitForRow := s.cpuBurner(t), s.rowWaiter(t)
 	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing
 	o.Progress = func(e run.Event) {
 		if enter(plan.Hold)(e) {
 			burnCPU()
+			waitForRow()
 			s.repeatPayment(t)
 		}
 		if limited && enter(plan.Warmup)(e) {

@@ -85,7 +85,7 @@ func TestConsumerLagWithoutABroker(t *testing.T) {
 	cpus(t, 0.15)
 	kafka := broker(t)
 	s := serve(t, "mariadb", behind(kafka))
-	o := s.throughKafka(t, kafka, 5, 4*time.Second)
+	o := s.throughKafka(t, kafka, 5, 10*time.Second)
 	for i := range o.Profile.SLOs {
 		if s := &o.Profile.SLOs[i]; s.Metric == metric.ConsumerLag {
 			s.Bound, s.Expression = 1_000_000, "max<1000000"

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +124,38 @@ func quickLoad(rate float64, hold time.Duration) spec.Load {
 	return spec.Load{
 		Unit: "tps", Target: rate, Warmup: 2 * time.Second,
 		Baseline: spec.Baseline{Rate: rate / 2, For: time.Second}, Hold: hold, Cooldown: time.Second,
+	}
+}
+
+// rowWaiter returns a function that lets one session of the database wait for a row for two
+// seconds: a light load on a fast disk may leave all other samples idle.
+func (s service) rowWaiter(t *testing.T) func() {
+	t.Helper()
+	db, err := sql.Open("mysql", s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mysqldtest.Exec(t, db, "CREATE TABLE waited_for (id INT PRIMARY KEY)", "INSERT INTO waited_for VALUES (1)")
+	var waiting sync.WaitGroup
+	t.Cleanup(func() { waiting.Wait(); _ = db.Close() })
+	return func() {
+		waiting.Go(func() {
+			holder, err := db.Begin()
+			if err == nil {
+				_, err = holder.Exec("DELETE FROM waited_for")
+			}
+			if err != nil {
+				t.Errorf("hold a row: %v", err)
+				return
+			}
+			waiting.Go(func() {
+				if _, err := db.Exec("DELETE FROM waited_for"); err != nil {
+					t.Errorf("wait for a row: %v", err)
+				}
+			})
+			time.Sleep(2 * time.Second)
+			_ = holder.Rollback()
+		})
 	}
 }
 

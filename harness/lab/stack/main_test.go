@@ -21,6 +21,7 @@ import (
 
 	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/health"
+	"assay/harness/polltest"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
@@ -150,13 +151,13 @@ func mustUp(t *testing.T, o stack.Options) (*stack.State, stack.Parts) {
 // conditions fails the test unless database, target and InfluxDB have these conditions.
 func conditions(t *testing.T, dir string, database, target, influx stack.Condition) {
 	t.Helper()
-	_, ps, err := stack.Status(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ps) != 3 || ps[0].Condition != database || ps[1].Condition != target || ps[2].Condition != influx {
-		t.Fatalf("status %+v, want database %s, target %s and InfluxDB %s", ps, database, target, influx)
-	}
+	polltest.Until(t, fmt.Sprintf("database %s, target %s and InfluxDB %s", database, target, influx), func() bool {
+		_, ps, err := stack.Status(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ps) == 3 && ps[0].Condition == database && ps[1].Condition == target && ps[2].Condition == influx
+	})
 }
 
 // noProcess fails the test if a process of this stack is running: a database has the

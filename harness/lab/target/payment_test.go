@@ -189,7 +189,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		})
 		leave()
 		<-gone
-		time.Sleep(500 * time.Millisecond) // until the service has noticed
+		time.Sleep(2 * time.Second) // until the service has noticed
 		hold.Rollback()
 		polltest.Until(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
 	})

@@ -60,20 +60,20 @@ func testStaleReads(t *testing.T, flavour string, each int) {
 	contains(t, log, "do they replicate")
 }
 
-// falter makes a replica apply nothing for 3 s, and then for moments, until the test ends: a
-// fast one could show every write at once.
+// falter makes a replica apply nothing for 3 s, and then only at moments, until the test ends:
+// a fast one could show every write at once.
 func falter(t *testing.T, replica *sql.DB) {
 	do := func(statement string) {
 		if _, err := replica.ExecContext(context.Background(), statement); err != nil {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	const moment = 20 * time.Millisecond
+	const moment, much = 20 * time.Millisecond, 300 * time.Millisecond
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	do("STOP REPLICA SQL_THREAD")
 	done.Go(func() {
-		for pause := 3 * time.Second; ; pause = moment {
+		for pause := 3 * time.Second; ; pause = much {
 			select {
 			case <-stop:
 				return

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/servers/influxd"
@@ -61,11 +60,8 @@ func TestFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(o.Dir, "server.json")); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	if s, err := start(); err == nil || !strings.Contains(err.Error(), "authentication failed") {
+	// At once, and not when no more answers are awaited.
+	if s, err := start(); err == nil || !strings.Contains(err.Error(), "authentication failed") || strings.Contains(err.Error(), "no answer within") {
 		t.Errorf("with another password: %v, %v", s, err)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("refused after %s", took)
 	}
 }

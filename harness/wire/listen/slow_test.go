@@ -47,7 +47,7 @@ func TestBombCostsLittleMemory(t *testing.T) {
 func TestSlowClientsAndSlowHandlers(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.1)
-	const limit = 500 * time.Millisecond
+	const limit = 2 * time.Second
 	wrote, waits, left := make(chan error, 1), make(chan struct{}), make(chan struct{})
 	s := start(t, func(o *listen.Options) {
 		o.Limits = listen.Limits{Body: limit, Write: limit, Header: limit}

@@ -15,7 +15,7 @@ func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.05)
 	b := newBank(t, "", 0, 0, 200)
-	g, calls := over(t, b, func(c *Config) { c.Retries, c.Patience = 2, 500*time.Millisecond })
+	g, calls := over(t, b, func(c *Config) { c.Retries, c.Patience = 2, 3*time.Second })
 	answer, err := g.Charge(t.Context(), "card", "p")
 	if err != nil || answer.Outcome != Confirmed || len(b.seen()) != 3 {
 		t.Errorf("%+v, %v, %d requests", answer, err, len(b.seen()))

@@ -18,6 +18,7 @@ import (
 // Sessions of the same user, host and schema are told apart by their connection attributes.
 func clientsAreToldApart(t *testing.T, b *bench) {
 	other := mysqldtest.Open(t, with(t, b.dsn, func(c *driver.Config) { c.ConnectionAttributes = "program_name:bulk" }))
+	mysqldtest.Exec(t, other, "DO 1") // a session that has not logged in yet has no user
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
 	r.Await(t, 1)

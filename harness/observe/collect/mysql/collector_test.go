@@ -28,7 +28,9 @@ func loadOfCommits(t *testing.T, b *bench, samples float64) (s samplingtest.Resu
 	r.Await(t, 1)
 	stopLoad := b.load(t, 8, update)
 	r.Await(t, samples)
-	r.Until(t, "waits of commits are seen", func(s samplingtest.Result) bool { return waitsOfCommits(s) >= 3 })
+	r.Until(t, "sessions and waits of commits are seen", func(s samplingtest.Result) bool {
+		return waitsOfCommits(s) >= 3 && s.Total(metric.DBSession) >= 20
+	})
 	stopLoad()
 	s, err := r.Stop(t)
 	took = time.Since(begin)

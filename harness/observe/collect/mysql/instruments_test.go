@@ -166,7 +166,7 @@ func loadWithoutRights(t *testing.T, b *bench, samples float64) samplingtest.Res
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
 	}
-	stopLoad := b.load(t, 4, update)
+	stopLoad := samplingtest.Load(t, b.db, 4, samplingtest.Brief, update)
 	r := samplingtest.Start(t, c)
 	r.Await(t, samples)
 	// They are inferred from the sessions' states.

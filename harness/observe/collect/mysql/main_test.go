@@ -48,6 +48,7 @@ func newBench(t *testing.T, flavour string, server *mysqld.Server) *bench {
 	b := &bench{flavour: flavour, server: server, rest: samplingtest.Rest, dsn: with(t, dsn, func(c *driver.Config) { c.DBName = schema })}
 	b.db = mysqldtest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
+	samplingtest.Connect(t, b.db, 8)
 	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB",
 		fmt.Sprintf("INSERT INTO item SELECT a.n * 100 + b.n, 0 FROM %s a, %s b WHERE a.n < %d", digits, digits, items/100))

@@ -34,8 +34,8 @@ func connectionKilled(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", collectorConnection(t, b)))
 	cut := time.Now()
 	time.Sleep(time.Second)
-	mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
 	without := time.Since(cut)
+	mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
 	r.Await(t, 12)
 	stopLoad()
 	s, err := r.Stop(t)
@@ -46,8 +46,8 @@ func connectionKilled(t *testing.T, b *bench) {
 		t.Errorf("the longest gap is %v ms, without a connection for %v", gap, without)
 	}
 	s.CheckAccounted(t)
-	updates, statements := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements)
-	if updates == 0 || statements < 0.98*updates || statements > 1.02*updates {
+	updates, statements := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements, "digest", s.TopStatement().Label("digest"))
+	if updates == 0 || statements < 0.98*updates-4 || statements > 1.02*updates+4 { // the last of each session may be counted late
 		t.Errorf("increases over the gap: Com_update %v, statements %v", updates, statements)
 	}
 }
@@ -80,6 +80,7 @@ func TestServerRestarted(t *testing.T) {
 	up := time.Now().Unix() + 1
 	before := setupRows(t, b.db)
 	r.Await(t, 12) // the instruments are enabled again
+	b.rest = samplingtest.Brief
 	stopLoad = b.load(t, 2, update)
 	after := func(s samplingtest.Result) float64 {
 		n, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.Span.To})

@@ -220,7 +220,7 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	second := startedWith(t, b.dsn, "")
 	polltest.Until(t, "the first run notices the second", func() bool { return shared(c) })
 	closed(t, second)
-	stopLoad := b.load(t, 4, update)
+	stopLoad := samplingtest.Load(t, b.db, 4, samplingtest.Brief, update)
 	// Without the instruments a commit would be inferred from the session's state, with
 	// another class.
 	r.Until(t, "waits for the binary log are seen", func(s samplingtest.Result) bool {

@@ -82,8 +82,7 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 			c := started(t, b.dsn)
 			r := samplingtest.Start(t, c)
 			r.Await(t, 1)
-			stopLoad := b.load(t, 4, next)
-			// The first sessions that are seen may still be starting, and have no statement.
+			stopLoad := samplingtest.Load(t, b.db, 4, samplingtest.Brief, next)
 			r.Until(t, "twenty sessions are seen", func(s samplingtest.Result) bool { return s.Total(metric.DBSession) >= 20 })
 			s, err := r.Stop(t)
 			stopLoad()

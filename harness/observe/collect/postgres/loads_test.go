@@ -82,9 +82,8 @@ func loadOfCommits(t *testing.T, b *bench, samples float64) (s samplingtest.Resu
 	begin := time.Now()
 	r := samplingtest.Start(t, c)
 	r.Await(t, 1)
-	stop := b.load(t, 8, update)
+	stop := samplingtest.Load(t, b.db, 8, samplingtest.Brief, update)
 	r.Await(t, samples)
-	// The first sessions that are seen are still starting, and have no statement.
 	r.Until(t, "many sessions are seen", sessions(60))
 	for _, event := range []string{"IO:WALSync", "LWLock:WALWrite"} {
 		r.Until(t, "a session is seen at "+event, sessions(1, "class", "commit", "event", event))

@@ -50,6 +50,7 @@ func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 	b.dsn = b.DatabaseDSN(shop)
 	b.db = postgrestest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
+	samplingtest.Connect(t, b.db, 8)
 	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL)",
 		fmt.Sprintf("INSERT INTO item SELECT i, 0 FROM generate_series(0, %d) i", items-1))

@@ -266,7 +266,7 @@ func TestServiceBeforeAndAfterARestart(t *testing.T) {
 	flush(before, true)
 	check(30)
 
-	after := startInstance(t, server.URL, "", form, 20*time.Millisecond)
+	after := startInstance(t, server.URL, "", form, time.Hour)
 	count(after, 5)
 	polltest.Until(t, "the restarted service exports", func() bool {
 		flush(after, true)

@@ -42,8 +42,8 @@ func collectWhile(t *testing.T, c *service.Collector, during func(frames func() 
 	line := record.NewTimeline()
 	go func() {
 		defer close(ended)
+		defer cancel() // also if it fails
 		during(func() int { return int(sent.Load()) })
-		cancel()
 	}()
 	err := c.Run(ctx, func(f metric.Frame) error {
 		frames = append(frames, f)

@@ -8,9 +8,26 @@ import (
 	"time"
 )
 
-// Rest is how long sessions of a load rest after each statement where its rate does not
-// matter: the test then leaves CPU to others.
-const Rest = 10 * time.Millisecond
+const (
+	// Rest is how long sessions of a load rest after each statement where its rate does not
+	// matter: the test then leaves CPU to others.
+	Rest = 10 * time.Millisecond
+	// Brief is Rest for a test that ends when samples have seen what a fast disk keeps short.
+	Brief = time.Millisecond
+)
+
+// Connect opens n sessions, which stay in the pool: a session that is sampled while it is
+// opened has no statement, and may have no user.
+func Connect(t *testing.T, db *sql.DB, n int) {
+	t.Helper()
+	for range n {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatalf("connect: %v", err)
+		}
+		defer func() { _ = conn.Close() }()
+	}
+}
 
 // Load opens n sessions, and runs statements made by next from each, which then rests, until
 // stop is called.
