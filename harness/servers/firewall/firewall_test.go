@@ -115,9 +115,17 @@ func TestCut(t *testing.T) {
 		if err := firewall.Cut(table, s); err != nil {
 			t.Fatal(err)
 		}
-		for len(opened) > 0 {
-			<-opened
+		// Connections are accepted in their order: those of before the cut come before this one.
+		last, err := net.Dial("tcp", peer.Addr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
+		for c := range opened {
+			if c.RemoteAddr().String() == last.LocalAddr().String() {
+				break
+			}
+		}
+		_ = last.Close()
 		for name, c := range connections {
 			if echoes(c, patience) {
 				t.Errorf("bytes pass on the connection that the server %s", name)
