@@ -63,9 +63,10 @@ func startLab(t *testing.T, flavour string, topology stack.Topology, proxy bool)
 		l.db[name].SetMaxIdleConns(0)
 		t.Cleanup(func() { _ = l.db[name].Close() })
 	}
-	if _, err := l.db["a"].Exec("CREATE TABLE stale_reads (i INT PRIMARY KEY, node INT NOT NULL)"); err != nil {
-		t.Fatal(err)
-	}
+	polltest.Until(t, "the table is created", func() bool {
+		_, err := l.db["a"].Exec("CREATE TABLE IF NOT EXISTS stale_reads (i INT PRIMARY KEY, node INT NOT NULL)")
+		return err == nil
+	})
 	l.write("a")
 	l.await("b")
 	return l
