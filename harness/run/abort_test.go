@@ -133,8 +133,8 @@ func TestAbortOnSessions(t *testing.T) {
 	}
 }
 
-// The table of the service is locked, so that its connections are all in use, and requests
-// wait for one. They are more than a slow disk keeps busy.
+// The table of the service is locked, so that its connections, more than a slow disk keeps
+// busy, are all in use and requests wait for connections.
 func TestAbortOnPool(t *testing.T) {
 	t.Parallel()
 	const connections = 16
