@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"assay/harness/judge/issue"
+	"assay/harness/judge/verdict"
+	"assay/harness/run"
 	"assay/harness/spec"
 )
 
@@ -28,6 +31,32 @@ func TestAfterPass(t *testing.T) {
 	} {
 		if got := afterPass(file, tt.profile, tt.dir); got != tt.want {
 			t.Errorf("%s: %s", tt.profile, got)
+		}
+	}
+}
+
+// After an INCONCLUSIVE run the next step is the hold that has enough samples, or twice the
+// hold where there were enough; stages have no hold.
+func TestAfterInconclusive(t *testing.T) {
+	load := spec.Load{Unit: "tps", Target: 10, Baseline: spec.Baseline{Rate: 5, For: time.Second}, Hold: 20 * time.Second}
+	latency := func(quantile float64) []spec.SLO {
+		return []spec.SLO{{Metric: "transaction_duration", Aggregate: spec.Percentile, Quantile: quantile, Operator: "<", Bound: 100}}
+	}
+	stages := load
+	stages.Target, stages.Hold = 0, 0
+	stages.Stages = []spec.Stage{{Rate: 10, For: 20 * time.Second, Judge: true}}
+	for name, c := range map[string]struct {
+		load spec.Load
+		slos []spec.SLO
+		want string
+	}{
+		"too few samples": {load, latency(0.999), "hold longer: assay certify payment --hold 9m0s"},
+		"close":           {load, latency(0.5), "hold longer: assay certify payment --hold 40s"},
+		"stages":          {stages, latency(0.5), "hold longer, raise the rate, or use a lower percentile"},
+	} {
+		o := run.Options{Profile: spec.Profile{Name: "payment", Scenario: "a.js", Timeout: time.Second, Load: c.load, SLOs: c.slos}, Workers: 1, Scope: spec.ScopeSmoke, Journal: t.TempDir()}
+		if got := nextStep(o, Result{Verdict: verdict.Verdict{Outcome: verdict.Inconclusive}}); got != c.want {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -77,9 +77,13 @@ const calibrationTable = "../../../docs/calibration.md"
 
 // TestSteadyCalibration simulates systems that drift, which the rule steady must
 // detect, and some that do not.
-func TestSteadyCalibration(t *testing.T) {
+func TestSteadyCalibration(t *testing.T) { calibrateSteady(t, 5) }
+
+// calibrateSteady simulates so many runs of each system and load, or all.
+func calibrateSteady(t *testing.T, runs int) {
+	t.Helper()
 	const allRuns = 300
-	runs, all := 5, *whole || *update
+	all := *whole || *update
 	if all {
 		runs = allRuns
 	}

@@ -173,6 +173,12 @@ func TestMatrix(t *testing.T) {
 	if *whole || *update {
 		runs = 20
 	}
+	matrix(t, runs)
+}
+
+// matrix judges so many runs of each behaviour on each machine.
+func matrix(t *testing.T, runs int) {
+	t.Helper()
 	for of, b := range behaviours {
 		for on, m := range machines {
 			t.Run(fmt.Sprintf("%s, %s", of, on), func(t *testing.T) {

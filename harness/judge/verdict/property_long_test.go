@@ -29,3 +29,7 @@ func TestLongProperties(t *testing.T) {
 }
 
 func TestLongEqualWorkersAreAlike(t *testing.T) { equalWorkersAreAlike(t, 40) }
+
+func TestLongMatrix(t *testing.T) { matrix(t, 8) }
+
+func TestLongSteadyCalibration(t *testing.T) { calibrateSteady(t, 20) }

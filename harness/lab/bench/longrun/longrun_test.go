@@ -14,3 +14,19 @@ func TestFramesFollowTheCatalogue(t *testing.T) {
 	metrictest.Check(t, append(w.Second(0, 2000), w.Close(1)...)...)
 	metrictest.Check(t, append(c.second(0, 2000), c.close(1)...)...)
 }
+
+// The shares of all workers are the arrivals, and differ by one at most.
+func TestShare(t *testing.T) {
+	for arrivals := range int64(50) {
+		for workers := 1; workers <= 7; workers++ {
+			sum, least, most := int64(0), arrivals, int64(0)
+			for i := range workers {
+				share := Share(arrivals, i, workers)
+				sum, least, most = sum+share, min(least, share), max(most, share)
+			}
+			if sum != arrivals || most-least > 1 {
+				t.Errorf("%d arrivals of %d workers: shares of %d to %d, %d in all", arrivals, workers, least, most, sum)
+			}
+		}
+	}
+}

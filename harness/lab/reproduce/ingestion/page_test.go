@@ -38,6 +38,10 @@ func TestPage(t *testing.T) {
 			Document{Rate: 300, Modes: []Mode{{Name: "bulk", Certificate: certificate.Certificate{Verdict: "INVALID", Claim: "x"}}}},
 			`| bulk | \- | \- | \- | \- | \- | \- | \- |`,
 		},
+		"a cause": {
+			Document{Modes: []Mode{{Name: "bulk", Certificate: certificate.Certificate{Verdict: "FAIL", Claim: "it failed.", Bottleneck: &certificate.Bottleneck{Sentence: "The pool is too small."}}}}},
+			"FAIL: it failed. The pool is too small.",
+		},
 		"errors": {
 			Document{Modes: []Mode{{Name: "bulk", Certificate: certificate.Certificate{Errors: []certificate.Error{{Where: "service", Class: "too many connections", Count: 3}}}}}},
 			"service: too many connections 3",
