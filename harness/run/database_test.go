@@ -5,11 +5,12 @@ package run_test
 import (
 	"maps"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
-	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 	"assay/harness/plan"
 	"assay/harness/run"
@@ -43,8 +44,8 @@ func TestPaymentsOnBothServers(t *testing.T) {
 				if l.Acknowledged != r.Plan.Load.Arrivals() || l.Persisted != l.Acknowledged || l.Missing+l.Duplicated+l.Unacknowledged > 0 {
 					t.Errorf("ledger of %d payments: %+v", r.Plan.Load.Arrivals(), *l)
 				}
-				if n, _ := r.Timeline.Sum(metric.DBSession, metric.NewSeries("", "", "class", wait.RowLock).Labels, judged(r)); n == 0 {
-					t.Error("no sample has the session that waited for a row")
+				if waits := diagnose.Of(r, v).Waits; !slices.ContainsFunc(waits, func(w diagnose.Wait) bool { return w.Class == wait.RowLock && w.Samples > 0 }) {
+					t.Errorf("no sample has the session that waited for a row: %+v", waits)
 				}
 				if after := s.instruments(t); !maps.Equal(after, setup) {
 					t.Error("instruments or consumers are not as they were")

@@ -53,9 +53,6 @@ func TestQueueDepth(t *testing.T) {
 			t.Errorf("the plan names %q", got)
 		}
 		v := verdict.Judge(r)
-		if v.Outcome != verdict.Pass {
-			return v // a second without a reading, for one, leaves each of the verdicts below open
-		}
 		for _, slo := range v.SLOs {
 			if strings.HasPrefix(slo.Expression, "max<1") && (slo.Unit != "count" || *slo.Samples != 12 || slo.Observed == nil || *slo.Observed < rate) {
 				t.Errorf("%+v: in three seconds more than %d events were queued", slo, rate)
@@ -64,14 +61,17 @@ func TestQueueDepth(t *testing.T) {
 		checkCatalogue(t, o.Dir)
 
 		// The same record, judged with bounds that it misses and with one that it meets.
-		other := o.Profile
+		other, met := o.Profile, verdict.Pass
+		if _, series := verdict.Readings(r.Timeline, maxDepth(50).Descriptor(), judged(r)); slices.Contains(series, 0) {
+			met = verdict.Inconclusive // a second without a reading may have broken the bound
+		}
 		for _, c := range []struct {
 			slo  spec.SLO
 			want verdict.Outcome
 		}{
 			{maxDepth(50), verdict.Fail},
 			{depthPercentile(0.95, 50), verdict.Fail},
-			{depthPercentile(0.95, 100_000), verdict.Pass},
+			{depthPercentile(0.95, 100_000), met},
 		} {
 			other.SLOs = []spec.SLO{c.slo}
 			again, _ := rejudge.Apply(r, other, record.Digest{Path: "other.json"})

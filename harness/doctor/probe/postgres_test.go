@@ -12,7 +12,6 @@ import (
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
-	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 	"assay/harness/spec"
@@ -30,11 +29,7 @@ func TestPostgreSQL(t *testing.T) {
 	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 	}
-	polltest.Until(t, "the session of the server's start has ended", func() bool {
-		var sessions int
-		err := root.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'").Scan(&sessions)
-		return err == nil && sessions == 2
-	})
+	postgrestest.Await(t, root, 2, postgrestest.Clients) // root's and shop's: that of the server's start has ended
 	const remove = "DELETE FROM orders WHERE run_id::text = ?"
 	d := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
 		{Name: "none"},
@@ -44,11 +39,13 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("a day", "SELECT id, day FROM orders WHERE run_id::text = ?", remove),
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
 	})
-	slow := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
+	// A slow one does not keep the next from being examined.
+	both := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
 		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
-	}).Ledgers["slow"]
-	if !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) {
-		t.Errorf("%+v", slow)
+		ledger("next", "SELECT id, at FROM orders WHERE run_id::text = ?"),
+	}).Ledgers
+	if slow := both["slow"]; !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) || both["next"].Read != nil {
+		t.Errorf("%+v", both)
 	}
 	if d.Err != nil || d.DSNErr != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)

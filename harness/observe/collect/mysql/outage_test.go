@@ -80,8 +80,7 @@ func TestServerRestarted(t *testing.T) {
 	up := time.Now().Unix() + 1
 	before := setupRows(t, b.db)
 	r.Await(t, 12) // the instruments are enabled again
-	b.rest = samplingtest.Brief
-	stopLoad = b.load(t, 2, update)
+	stopLoad = samplingtest.Load(t, b.db, 2, samplingtest.Brief, update)
 	after := func(s samplingtest.Result) float64 {
 		n, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.Span.To})
 		return n

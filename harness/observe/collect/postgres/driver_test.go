@@ -12,7 +12,6 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
-	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -64,11 +63,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 
 	// A server without free connections is recognised.
-	polltest.Until(t, "the session that was refused has ended", func() bool {
-		var sessions int
-		err := root.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'").Scan(&sessions)
-		return err == nil && sessions == 2 // root's and u's
-	})
+	postgrestest.Await(t, root, 2, postgrestest.Clients) // root's and u's: the one that was refused has ended
 	for range 4 {
 		conn, err := root.Conn(t.Context())
 		if err != nil {

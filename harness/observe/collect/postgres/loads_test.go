@@ -14,7 +14,6 @@ import (
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
-	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -58,12 +57,7 @@ func (b *bench) waiting(t *testing.T, n int) {
 // until waits until n sessions meet the condition.
 func (b *bench) until(t *testing.T, n int, condition string) {
 	t.Helper()
-	other := postgrestest.Open(t, b.DSN()) // not in the database of the load
-	polltest.Until(t, fmt.Sprintf("%d sessions: %s", n, condition), func() bool {
-		var now int
-		err := other.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE " + condition).Scan(&now)
-		return err == nil && now == n
-	})
+	postgrestest.Await(t, postgrestest.Open(t, b.DSN()), n, condition) // not in the database of the load
 }
 
 // A load of single-row commits shows the waits of a commit, and the time of the commits is

@@ -79,8 +79,7 @@ func TestServerRestarted(t *testing.T) {
 	up := time.Now().Unix() + 1
 	r.Await(t, 1)
 	b.db.SetMaxIdleConns(0) // close the connections to the old server
-	b.rest = samplingtest.Brief
-	stop = b.load(t, 2, update)
+	stop = samplingtest.Load(t, b.db, 2, samplingtest.Brief, update)
 	r.Until(t, "waits of commits and statements are seen after the restart", func(s samplingtest.Result) bool {
 		commits, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "commit").Labels, record.Span{From: up, To: s.Span.To})
 		statements, _ := s.Sum(metric.DBStatements, nil, record.Span{From: up, To: s.Span.To})

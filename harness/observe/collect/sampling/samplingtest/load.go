@@ -21,12 +21,17 @@ const (
 func Connect(t *testing.T, db *sql.DB, n int) {
 	t.Helper()
 	for range n {
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatalf("connect: %v", err)
-		}
-		defer func() { _ = conn.Close() }()
+		defer func(conn *sql.Conn) { _ = conn.Close() }(open(t, db))
 	}
+}
+
+func open(t *testing.T, db *sql.DB) *sql.Conn {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	return conn
 }
 
 // Load opens n sessions, and runs statements made by next from each, which then rests, until
@@ -38,10 +43,7 @@ func Load(t *testing.T, db *sql.DB, n int, rest time.Duration, next func() strin
 	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
 	t.Cleanup(stop)
 	for range n {
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatalf("connect: %v", err)
-		}
+		conn := open(t, db)
 		sessions.Go(func() {
 			defer func() {
 				// A transaction that is left open would hold its rows in the pool.
