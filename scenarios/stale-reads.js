@@ -68,7 +68,7 @@ export function setup() {
       break;
     } catch (e) {
       if (now() > deadline) {
-        a.exec('DROP TABLE stale_reads');
+        a.exec('DROP TABLE IF EXISTS stale_reads');
         throw new Error(`node b does not show the table of node a within ${limit} ms (${e.message}): do they replicate, and do both DSNs name the same schema?`);
       }
     }
