@@ -52,9 +52,12 @@ func version2(name string) (*Group, error) {
 	}
 	g := &Group{dir: filepath.Join(root, name)}
 	g.set = func(share float64) error {
-		return write(g.dir, "cpu.max", fmt.Sprintf("%d %d", micros(share), Period.Microseconds()))
+		return errors.Join(
+			write(g.dir, "cpu.weight", fmt.Sprint(weight(share, 100, 10000))),
+			write(g.dir, "cpu.max", fmt.Sprintf("%d %d", micros(share), Period.Microseconds())),
+		)
 	}
-	return g, g.make("cpu.weight", 10000)
+	return g, os.Mkdir(g.dir, 0o755)
 }
 
 func version1(name string) (*Group, error) {
@@ -64,24 +67,23 @@ func version1(name string) (*Group, error) {
 	}
 	g := &Group{dir: filepath.Join(root, name)}
 	g.set = func(share float64) error {
-		if err := write(g.dir, "cpu.cfs_period_us", fmt.Sprint(Period.Microseconds())); err != nil {
-			return err
-		}
-		return write(g.dir, "cpu.cfs_quota_us", fmt.Sprint(micros(share)))
+		return errors.Join(
+			write(g.dir, "cpu.shares", fmt.Sprint(weight(share, 1024, 262144))),
+			write(g.dir, "cpu.cfs_period_us", fmt.Sprint(Period.Microseconds())),
+			write(g.dir, "cpu.cfs_quota_us", fmt.Sprint(micros(share))),
+		)
 	}
-	return g, g.make("cpu.shares", 262144)
+	return g, os.Mkdir(g.dir, 0o755)
 }
 
-// make creates the group, with the largest weight: otherwise it would not use up its quota
-// next to other busy processes, and would not be throttled.
-func (g *Group) make(file string, weight int) error {
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		return err
+// weight is the largest for a group that may use a part of a CPU: otherwise the group
+// would not use up its quota next to other busy processes, and would not be throttled.
+// With a CPU or more the largest weight would take it from all other processes.
+func weight(share float64, normal, largest int) int {
+	if share < 1 {
+		return largest
 	}
-	if err := write(g.dir, file, fmt.Sprint(weight)); err != nil {
-		return errors.Join(err, os.Remove(g.dir))
-	}
-	return nil
+	return normal
 }
 
 func micros(share float64) int64 { return int64(share * float64(Period.Microseconds())) }
