@@ -55,7 +55,7 @@ PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay/%))
 # Live tests wait for the CPUs that they declare (package budget): how many packages and
 # tests begin at a time does not matter. All are compiled before the first one runs, and
 # linked with what the tests leave of the CPUs: eight linkers stop a single one for seconds.
-LIVEFLAGS := -toolexec 'nice -n 19' -count=1 -vet=off -p 8 -parallel 100 -artifacts -outputdir $(CURDIR)/$(CACHE)/failed
+LIVEFLAGS := -toolexec 'nice -n 19' -count=1 -vet=off -p 8 -parallel 100 -artifacts -outputdir "$(CURDIR)/$(CACHE)/failed"
 KEPT = rm -rf $(CACHE)/failed && mkdir -p $(CACHE)/failed
 
 # Some tests wait: more of them than there are CPUs run at a time.
@@ -92,7 +92,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	$(MAKE) --no-print-directory build
 	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
 	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
-	half() { $(GO) $(KUBERNETES_TEST) -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) "$$@"; }; \
+	half() { $(GO) $(KUBERNETES_TEST) -exec "'$(CURDIR)/.ci/cluster'" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
 	wait $$first && exit $$second
