@@ -7,14 +7,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	mathrand "math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -152,7 +149,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		vars[name] = os.Getenv(name)
 	}
 	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C", "FREE_D"} {
-		port, err := scriptPorts()
+		port, err := process.FreePorts(4) // enough for a stack with several nodes
 		if err != nil {
 			return err
 		}
@@ -162,31 +159,6 @@ func setUpScript(e *testscript.Env, db *database) error {
 		e.Setenv(name, vars[name])
 	}
 	return nil
-}
-
-// reserved are the UDP sockets of scriptPorts.
-var reserved sync.Map
-
-// scriptPorts returns the first of four ports, enough for a stack with several nodes. A script
-// uses them minutes later: no server of another test draws one of this range, and no script
-// draws one whose UDP socket is bound, which it is until this process ends.
-func scriptPorts() (first int, err error) {
-	const lowest, count, each, tries = 12000, 2000, 4, 100 // process.FreePort returns none below 20000
-	for range tries {
-		first = lowest + each*mathrand.IntN(count)
-		var reservation net.PacketConn
-		if reservation, err = net.ListenPacket("udp4", process.Address(first)); err != nil {
-			continue
-		}
-		reserved.Store(first, reservation)
-		for port := first; port < first+each && err == nil; port++ {
-			err = process.CheckPort(port)
-		}
-		if err == nil {
-			return first, nil
-		}
-	}
-	return 0, err
 }
 
 // keepRecords keeps the records of a script that has failed, and the logs of its stack.

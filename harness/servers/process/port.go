@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -21,13 +20,12 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// given are the ports that FreePorts has returned, or tried.
-var given sync.Map
-
-// FreePort returns a loopback port on which no process listens, and none twice: a caller
-// that needs several listens on them later. Another process may take it before the caller
-// does: see OnFreePort. It is below the range of local ports of outgoing connections (from
-// 32768 by default), one of which would soon take it on a machine under load.
+// FreePort returns a loopback port on which no process listens. No later call returns it
+// again, in this process or another of this machine, until this process ends: the caller, and
+// servers that it starts, may listen there at any time. A program that chooses its ports
+// otherwise may still take it: see OnFreePort. It is below the range of local ports of
+// outgoing connections (from 32768 by default), one of which would soon take it on a machine
+// under load.
 func FreePort() (int, error) { return FreePorts(1) }
 
 // FreePorts returns the first of n ports that follow each other, each as FreePort's.
@@ -48,11 +46,29 @@ func take(first, n int) error {
 		if err := CheckPort(port); err != nil {
 			return err
 		}
-		if _, before := given.LoadOrStore(port, true); before {
-			return PortTaken(port)
+		if err := reserve(port); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// reserve binds an abstract Unix socket with a name of this port. The kernel keeps such names
+// by network namespace, as it does ports, and frees one with the process that bound it.
+func reserve(port int) error {
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("reserve port %d: %w", port, err)
+	}
+	err = unix.Bind(s, &unix.SockaddrUnix{Name: fmt.Sprintf("@assay-port-%d", port)})
+	if err == nil {
+		return nil // the socket stays open
+	}
+	_ = unix.Close(s)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return PortTaken(port)
+	}
+	return fmt.Errorf("reserve port %d: %w", port, err)
 }
 
 // ErrPortTaken is wrapped by CheckPort.

@@ -2,6 +2,8 @@ package process
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -98,5 +100,35 @@ func TestFreePortsDiffer(t *testing.T) {
 			}
 			seen[port] = true
 		}
+	}
+}
+
+// No server listens yet on a port that another process was given.
+func TestPortOfAnotherProcess(t *testing.T) {
+	const env = "ASSAY_TEST_FREE_PORT"
+	if os.Getenv(env) != "" {
+		fmt.Println(FreePort())
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), env+"=1")
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	var port int
+	if _, err := fmt.Fscan(out, &port); err != nil {
+		t.Fatal(err)
+	}
+	if err := take(port, 1); !errors.Is(err, ErrPortTaken) {
+		t.Errorf("while the other process runs: %v", err)
+	}
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Fatalf("other process: %v", err)
+	}
+	if err := take(port, 1); err != nil {
+		t.Errorf("after it has ended: %v", err)
 	}
 }
