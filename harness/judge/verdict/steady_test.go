@@ -282,3 +282,33 @@ func recount(c *synthetic.Case) []metric.Frame {
 	}
 	return c.Frames
 }
+
+// In short windows the number of open transactions varies by chance, although the latency is
+// always 0.5 s. A system that completes 95 % of the arrivals falls behind.
+func TestBacklogOfChance(t *testing.T) {
+	const runs = 1000
+	grown := func(rate, seconds int, latency func(at float64) float64) (n int) {
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			levels := make([]float64, seconds/2)
+			for range rate * (seconds + 1) { // from a second before the window on
+				at := rng.Float64()*float64(seconds+1) - 1
+				for end := range seconds {
+					if now := float64(end + 1); at <= now && now < at+latency(at) {
+						levels[end/2] += 0.5
+					}
+				}
+			}
+			if _, grew := growth(levels, float64(rate*seconds)); grew {
+				n++
+			}
+		}
+		return n
+	}
+	if n := grown(10, 10, func(float64) float64 { return 0.5 }); n > 0 {
+		t.Errorf("%d of %d steady windows fell behind", n, runs)
+	}
+	if n := grown(20, 60, func(at float64) float64 { return 0.5 + 0.05*max(0, at) }); n < runs*9/10 {
+		t.Errorf("%d of %d windows with a backlog fell behind", n, runs)
+	}
+}
