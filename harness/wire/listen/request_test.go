@@ -1,6 +1,7 @@
 package listen_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -83,18 +84,26 @@ func TestToken(t *testing.T) {
 // A token that was right before does not make a wrong one right.
 func TestWrongTokenOnAKeptConnection(t *testing.T) {
 	s := start(t, nil)
-	c := s.client(t, "127.0.0.1")
-	if got := c.post(t.Context(), "https", token, "/", strings.NewReader("a")); got.status != http.StatusOK {
-		t.Fatalf("%+v", got)
+	c := s.connect(t, "127.0.0.1", false)
+	in := bufio.NewReader(c)
+	for i, want := range []int{http.StatusOK, http.StatusOK, http.StatusUnauthorized} {
+		with := token + strings.Repeat("x", i/2) // the third is wrong
+		if _, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 1\r\n\r\na", with); err != nil {
+			t.Fatal(err)
+		}
+		got, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, got.Body); err != nil || got.StatusCode != want || got.Close != (want != http.StatusOK) {
+			t.Errorf("request %d: %+v, %v", i, got, err)
+		}
 	}
-	if got := c.post(t.Context(), "https", token+"x", "/", strings.NewReader("a")); got.status != http.StatusUnauthorized || !got.closed {
-		t.Errorf("%+v", got)
+	if rest := ends(t, c); rest != "" {
+		t.Errorf("after the wrong token: %q", rest)
 	}
-	if got := c.post(t.Context(), "https", token, "/", strings.NewReader("a")); got.status != http.StatusOK {
-		t.Errorf("%+v", got)
-	}
-	if c.dials.Load() != 2 {
-		t.Errorf("%d connections", c.dials.Load())
+	if got := s.client(t, "127.0.0.1").post(t.Context(), "https", token, "/", strings.NewReader("a")); got.status != http.StatusOK {
+		t.Errorf("a new connection: %+v", got)
 	}
 }
 
