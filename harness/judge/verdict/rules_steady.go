@@ -267,7 +267,8 @@ func (e *evidence) backlogGrowth(span record.Span) (behind float64, grew bool) {
 	return growth(levels, scheduled)
 }
 
-// growth is that of the number of open transactions, given its mean in each batch of a window.
+// growth is that of the number of open transactions over a window with these arrivals, as
+// backlogGrowth returns it, from the number's mean in each batch.
 func growth(levels []float64, scheduled float64) (behind float64, grew bool) {
 	t, ok := stats.TrendOf(levels)
 	if !ok || scheduled == 0 {
