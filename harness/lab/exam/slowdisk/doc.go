@@ -2,7 +2,7 @@
 // read of chosen files takes a fixed delay, one call at a time. Other programs are not
 // affected, and the machine's configuration is not changed.
 //
-// It uses seccomp's user notification (Linux 5.5): the program runs under a filter by
+// It uses seccomp's user notification (Linux 5.19): the program runs under a filter by
 // which fsync, fdatasync and pread64 wait for this process to let them continue. If
 // this process ends, those calls fail, so that the program has to be tied to it.
 //

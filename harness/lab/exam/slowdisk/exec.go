@@ -50,7 +50,10 @@ func Exec(socket, program string, args ...string) error {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	code := filter()
-	listener, _, number := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+	// A signal to a thread whose call is being delayed, such as those by which Go's runtime
+	// preempts goroutines, must not interrupt the call: it would be repeated, and delayed again.
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	listener, _, number := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags,
 		uintptr(unsafe.Pointer(&unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})))
 	runtime.KeepAlive(code)
 	if number != 0 {

@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"assay/harness/lab/exam/slowdisk"
 	"assay/harness/servers/process/processtest"
@@ -19,6 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "flush" {
+		runtime.LockOSThread()
+		go interrupt(unix.Gettid())
 		for range 10 {
 			for _, path := range os.Args[2:] {
 				if err := flush(path); err != nil {
@@ -30,6 +35,13 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// interrupt sends a thread the signal that preempts its goroutine, many times a second.
+func interrupt(thread int) {
+	for range time.Tick(50 * time.Millisecond) {
+		_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+	}
 }
 
 func flush(path string) error {
@@ -47,7 +59,7 @@ func flush(path string) error {
 }
 
 // Flushes of the named files are delayed, one at a time, until the delay is set to 0,
-// and the program does all its work.
+// and the program does all its work. Signals to the program do not delay a flush twice.
 func TestSlow(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "disk")
