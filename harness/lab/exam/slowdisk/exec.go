@@ -57,7 +57,7 @@ func Exec(socket, program string, args ...string) error {
 		uintptr(unsafe.Pointer(&unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})))
 	runtime.KeepAlive(code)
 	if number != 0 {
-		return fmt.Errorf("install the seccomp filter: %w", number)
+		return fmt.Errorf("install the seccomp filter, which Linux has since 5.19: %w", number)
 	}
 	if _, _, err := conn.WriteMsgUnix([]byte{0}, unix.UnixRights(int(listener)), nil); err != nil {
 		return fmt.Errorf("send the seccomp listener: %w", err)
