@@ -1,0 +1,62 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"assay/harness/quantity"
+)
+
+var (
+	// ErrKind: a path is no regular file. A pipe would block, a device never ends, and a
+	// link leads to what somebody else chose.
+	ErrKind = errors.New("it is not a regular file")
+	// ErrSize: a file is larger than what is read.
+	ErrSize = errors.New("it is too large")
+)
+
+// Open opens a regular file to read it. It follows no link in the last part of the path,
+// and never blocks. Other kinds of files are ErrKind, larger ones than limit bytes ErrSize.
+func Open(path string, limit int64) (*os.File, error) {
+	// O_NONBLOCK: to open a pipe would wait for its writer. It changes nothing for a file.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_NOCTTY, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link; a socket
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrKind}
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = ErrKind
+	case info.Size() > limit:
+		err = fmt.Errorf("%w: %s, the limit is %s", ErrSize, quantity.Format(float64(info.Size()), "By"), quantity.Format(float64(limit), "By"))
+	default:
+		return f, nil
+	}
+	_ = f.Close() // only read
+	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+// ReadFile reads a file that Open opens. A file that grows meanwhile is ErrSize too.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = ErrSize
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return data, nil
+}
