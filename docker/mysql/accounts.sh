@@ -18,11 +18,13 @@ MYSQL_PWD=${MYSQL_ROOT_PASSWORD:?} mysql --protocol=socket --user=root <<-SQL
 	-- The reference service: its own schema only.
 	GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, REFERENCES, CREATE VIEW, SHOW VIEW, CREATE TEMPORARY TABLES, LOCK TABLES ON assay.* TO 'assay_service'@'%';
 
-	-- The collector: reads waits, turns instruments on and off, reads and clears the ledger.
+	-- The collector: reads waits, turns instruments on and off, which it marks in
+	-- setup_objects, reads and clears the ledger.
 	GRANT PROCESS, REPLICATION CLIENT ON *.* TO 'assay_collector'@'%';
 	GRANT SELECT ON performance_schema.* TO 'assay_collector'@'%';
 	GRANT UPDATE ON performance_schema.setup_instruments TO 'assay_collector'@'%';
 	GRANT UPDATE ON performance_schema.setup_consumers TO 'assay_collector'@'%';
+	GRANT INSERT, DELETE ON performance_schema.setup_objects TO 'assay_collector'@'%';
 	GRANT SELECT, DELETE ON assay.* TO 'assay_collector'@'%';
 	-- It also inserts the rows of scenarios/sql-log.js. The service creates the table
 	-- later; a privilege on a missing table can be granted only together with CREATE.

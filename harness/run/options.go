@@ -35,7 +35,7 @@ type Options struct {
 	StubToken     string             // of the profile's stubs: a secret
 	Readers       []string           // DSNs of replicas whose lag is watched
 	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
-	Journal       string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
+	Runs          string             // folder of all runs, for what earlier ones have shown; empty: none
 	Scope         string             // "smoke" or "certificate"
 	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
 	Executable    string             // this program, re-executed as workers

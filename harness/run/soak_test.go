@@ -197,6 +197,7 @@ func (s *soak) certifier(t *testing.T, root string) string {
 		"CREATE USER certifier@127.0.0.1 IDENTIFIED BY '"+password+"'",
 		"GRANT PROCESS, BINLOG MONITOR ON *.* TO certifier@127.0.0.1",
 		"GRANT SELECT, UPDATE ON performance_schema.* TO certifier@127.0.0.1",
+		"GRANT INSERT, DELETE ON performance_schema.setup_objects TO certifier@127.0.0.1",
 		"GRANT SELECT, DELETE ON shop.* TO certifier@127.0.0.1",
 	)
 	return s.account(t, "certifier", password)

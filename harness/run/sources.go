@@ -77,7 +77,7 @@ func (r *run) startCollectors(ctx context.Context) {
 // waits is the collector of the database's waits; nil: none.
 func (r *run) waits(ctx context.Context) collect.Collector {
 	if r.DSN != "" {
-		r.database = databases.New(r.DSN, r.Journal) // with Insights, only to describe the database
+		r.database = databases.New(r.DSN) // with Insights, only to describe the database
 	}
 	switch {
 	case r.Insights != nil:

@@ -42,7 +42,7 @@ func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) 
 		o.Outputs, o.Undecided = c.Outputs, verdict.Undecided
 		switch {
 		case c.Out == "":
-			o.Dir, o.Attempt = filepath.Join(o.Journal, o.ID), record.Attempts(o.Journal, p.Name, o.Tool.Revision)+1
+			o.Dir, o.Attempt = filepath.Join(o.Runs, o.ID), record.Attempts(o.Runs, p.Name, o.Tool.Revision)+1
 		case len(c.Profiles) > 1:
 			o.Dir = filepath.Join(c.Out, p.Name)
 		default:

@@ -44,7 +44,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 // forecast reports the SLOs that the plan cannot decide, before minutes of load are
 // spent.
 func (p *Progress) forecast(o run.Options) {
-	found, err := forecastOf(o.Profile, o.Workers, o.Scope, o.Journal)
+	found, err := forecastOf(o.Profile, o.Workers, o.Scope, o.Runs)
 	if err != nil || len(found) == 0 {
 		return // the run reports the error; without one, no SLO needs a forecast
 	}

@@ -19,7 +19,7 @@ func nextStep(o run.Options, r Result) string {
 	case verdict.Pass:
 		return afterPass(o.File, o.Profile.Name, o.Dir)
 	case verdict.Inconclusive:
-		if found, err := forecastOf(o.Profile, o.Workers, o.Scope, o.Journal); err == nil {
+		if found, err := forecastOf(o.Profile, o.Workers, o.Scope, o.Runs); err == nil {
 			if hold, ok := longerHold(o.Profile, found); ok {
 				return fmt.Sprintf("hold longer: assay certify %s --hold %s", o.Profile.Name, hold)
 			}

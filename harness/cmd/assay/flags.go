@@ -107,7 +107,7 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 		return run.Options{}, fmt.Errorf("find this program: %w", err)
 	}
 	return run.Options{
-		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target, Nodes: nodes, StubToken: os.Getenv(stubs.TokenEnv),
+		File: file, Workers: f.workers, AllowHosts: f.allow, Runs: f.runs, Target: f.target, Nodes: nodes, StubToken: os.Getenv(stubs.TokenEnv),
 		Executable: executable, Tool: trial.Tool(), Log: logger(c), ForceStop: forceStop(c.Context()),
 	}, nil
 }

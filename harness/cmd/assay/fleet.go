@@ -151,8 +151,8 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 	}
 	o := shared
 	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided
-	if f.resumesIn(o.Journal) {
-		o.Attempt = record.Attempts(o.Journal, p.Profile.Name, o.Tool.Revision) // this one is among them
+	if f.resumesIn(o.Runs) {
+		o.Attempt = record.Attempts(o.Runs, p.Profile.Name, o.Tool.Revision) // this one is among them
 	}
 	return []run.Options{o}, nil
 }

@@ -70,6 +70,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 			statements,
 			"GRANT PROCESS, "+status+" ON *.* TO '"+user+"'@'127.0.0.1'",
 			"GRANT SELECT, UPDATE ON performance_schema.* TO '"+user+"'@'127.0.0.1'",
+			"GRANT INSERT, DELETE ON performance_schema.setup_objects TO '"+user+"'@'127.0.0.1'",
 		)
 	}
 	statements = append(

@@ -175,7 +175,7 @@ func (d *database) collect(ctx context.Context, variant, readOnly string) (stop 
 	if variant == collectorSampling {
 		dsn = readOnly
 	}
-	c := mysql.New(dsn, "")
+	c := mysql.New(dsn)
 	if err := c.Start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

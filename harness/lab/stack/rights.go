@@ -59,6 +59,8 @@ func statements(f mysqld.Flavour, k replication.Kind, u Users) []string {
 		"GRANT SELECT ON performance_schema.* TO "+collector,
 		"GRANT UPDATE ON performance_schema.setup_instruments TO "+collector,
 		"GRANT UPDATE ON performance_schema.setup_consumers TO "+collector,
+		// The marks of what is to be restored.
+		"GRANT INSERT, DELETE ON performance_schema.setup_objects TO "+collector,
 		// The ledger: reading the persisted rows, and removing them.
 		"GRANT SELECT, DELETE ON "+Schema+".* TO "+collector,
 		// A scenario that needs the database also uses this account, to write the rows of

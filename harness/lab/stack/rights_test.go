@@ -48,6 +48,7 @@ func checkRights(t *testing.T, s *stack.State, flavour string) {
 			"SELECT * FROM performance_schema.events_statements_summary_by_digest LIMIT 1",
 			"UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME = 'events_waits_current'",
 			"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/synch/cond/sql/MYSQL_BIN_LOG%'",
+			"INSERT INTO performance_schema.setup_objects VALUES ('TABLE', 'a', 'b', 'NO', 'NO')", "DELETE FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA = 'a'",
 			"SELECT * FROM r", "DELETE FROM r WHERE i = 1",
 			"INSERT INTO writer_log VALUES (1)",
 			"CREATE TABLE stale_reads (i INT PRIMARY KEY)", "INSERT INTO stale_reads VALUES (1)", "UPDATE stale_reads SET i = 2", "DELETE FROM stale_reads", "DROP TABLE stale_reads",

@@ -16,6 +16,7 @@ import (
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/lab/stack"
+	collect "assay/harness/observe/collect/mysql"
 	"assay/harness/polltest"
 	"assay/harness/servers/firewall"
 )
@@ -165,6 +166,7 @@ func TestTwoWriters(t *testing.T) {
 	l := startLab(t, "mariadb", stack.MultiPrimary, true)
 	l.write("b")
 	l.await("a")
+	l.collects("a", "b")
 	release, err := stack.Reserve(l.dir) // as a run does
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +176,31 @@ func TestTwoWriters(t *testing.T) {
 	l.do("a", stack.Kill)
 	l.write("proxy")
 	polltest.Until(t, "the proxy leads to b", func() bool { return l.serves(2) })
+}
+
+// collects checks that a collector of one node marks and switches on what it needs at that
+// node alone, also if the group replicates all writes.
+func (l *lab) collects(node, other string) {
+	l.Helper()
+	marks := func() (all [2]int) {
+		for i, name := range []string{node, other} {
+			if err := l.db[name].QueryRow("SELECT COUNT(*) FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA LIKE 'assay%'").Scan(&all[i]); err != nil {
+				l.Fatal(err)
+			}
+		}
+		return all
+	}
+	c := collect.New(l.state.CollectorDSN())
+	if err := c.Start(l.Context()); err != nil {
+		l.Fatal(err)
+	}
+	during, notes := marks(), c.Notes()
+	if err := c.Close(); err != nil {
+		l.Error(err)
+	}
+	if after := marks(); during[0] == 0 || during[1] != 0 || after != [2]int{} || len(notes) > 0 {
+		l.Errorf("marks at %s and %s: %d during a run, %d after it; notes %q", node, other, during, after, notes)
+	}
 }
 
 // serves reports whether the proxy leads to the node with this id.

@@ -146,7 +146,7 @@ func DescribeDatabase(ctx context.Context, db, env string) (record.Database, err
 	if err != nil {
 		return record.Database{}, err
 	}
-	collector := databases.New(dsn, "")
+	collector := databases.New(dsn)
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
 		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), "check --db, and the password in ASSAY_DB; or omit --db")

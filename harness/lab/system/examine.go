@@ -24,7 +24,7 @@ const (
 // ownDatabase is set.
 func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Databases, ownDatabase bool, view influx.Access) (doctor.Findings, error) {
 	s := doctor.Subject{
-		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Journal, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
+		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Runs, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
 		Influx: doctor.Influx{URL: view.URL, Token: view.Token}, DSN: d.DSN, Nodes: o.Nodes, Insights: d.Insights, Readers: d.Readers,
 	}
 	var decisions doctor.Findings
@@ -34,7 +34,7 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 			return nil, err
 		}
 		s.Loads = append(s.Loads, doctor.Load{Profile: p, Plan: pl})
-		found, err := trial.Decisions(p, o.Workers, p.Scope(), o.Journal)
+		found, err := trial.Decisions(p, o.Workers, p.Scope(), o.Runs)
 		if err != nil {
 			return nil, err
 		}

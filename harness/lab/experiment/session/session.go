@@ -41,7 +41,7 @@ type Session struct {
 type Request struct {
 	Overrides Overrides
 	Load      trial.LoadChange
-	Options   run.Options // common to all runs; File, Workers, Target and Journal are used here
+	Options   run.Options // common to all runs; File, Workers, Target and Runs are used here
 	Seed      uint64      // used if the file has none
 	Dir       string      // of the experiment; empty: a new one in the folder of runs
 	Console   *trial.Console
@@ -86,7 +86,7 @@ func Open(path string, r Request) (*Session, error) {
 		s.changed["hold"] = p.TargetHold().String()
 	}
 	if s.Dir == "" {
-		s.Dir = filepath.Join(r.Options.Journal, s.Parameters.ID)
+		s.Dir = filepath.Join(r.Options.Runs, s.Parameters.ID)
 	}
 	if err := record.CheckEmpty(s.Dir); err != nil {
 		return nil, err

@@ -33,9 +33,7 @@ type Driver interface {
 	// Dialect describes the family's SQL.
 	Dialect() *database.Dialect
 	// Collector returns a collector for the server at the DSN. It does not connect.
-	// journal is the folder of the crash journal, from which a later run restores the
-	// server if this process is killed; empty: no journal.
-	Collector(dsn, journal string) Collector
+	Collector(dsn string) Collector
 	// Examine checks before a run whether waits can be read from the server at the DSN.
 	// It changes nothing. It returns the error that the collector's Start would return:
 	// a *sampling.RightsError if the user may not read them, a *sampling.BlindError if
@@ -71,7 +69,7 @@ func Open(dsn string) (*database.DB, error) { return Of(dsn).Open(dsn) }
 func Parse(dsn string) (database.DSN, error) { return Of(dsn).Parse(dsn) }
 
 // New returns the collector for the database at a DSN. See Driver.
-func New(dsn, journal string) Collector { return Of(dsn).Collector(dsn, journal) }
+func New(dsn string) Collector { return Of(dsn).Collector(dsn) }
 
 // Public returns a DSN without its secrets, as it may be printed and recorded; empty
 // if it is invalid.

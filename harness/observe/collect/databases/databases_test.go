@@ -12,16 +12,16 @@ import (
 // Each family has its own collector, and an invalid DSN is rejected without printing its
 // password.
 func TestCollectors(t *testing.T) {
-	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop", "").(*mysql.Collector); !ok {
+	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop").(*mysql.Collector); !ok {
 		t.Errorf("the collector of MySQL is %T", c)
 	}
 	for _, scheme := range []string{"postgres", "postgresql"} {
-		if c, ok := databases.New(scheme+"://u:p@127.0.0.1:1/shop", "").(*postgres.Collector); !ok {
+		if c, ok := databases.New(scheme + "://u:p@127.0.0.1:1/shop").(*postgres.Collector); !ok {
 			t.Errorf("the collector of PostgreSQL is %T", c)
 		}
 	}
 	for _, dsn := range []string{"u:secret@tcp(127.0.0.1:1)/shop", "postgres://u:secret@127.0.0.1:1/shop", "secret", "postgres://u:sec/ret@x:secret"} {
-		c := databases.New(dsn, "")
+		c := databases.New(dsn)
 		_, described := c.Describe(t.Context())
 		_, examined := databases.Of(dsn).Examine(t.Context(), dsn)
 		for _, err := range []error{c.Start(t.Context()), described, examined} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -16,17 +15,15 @@ import (
 
 // Collector collects from one server.
 type Collector struct {
-	public string // DSN without password
-	dsnErr error  // why the DSN is invalid; Start returns it
+	dsnErr error // why the DSN is invalid; Start returns it
 
 	mu           sync.Mutex // guards the fields below; held during each exchange with the server
 	link         *link
 	server       *server // nil: never connected
 	sampler      sampler
-	started      time.Time   // when the server started
-	former       formerSetup // of what this run enabled on that server
-	instrumented bool        // instrument succeeded at least once
-	journal      journal
+	instrumented bool            // the setup of a server may have been changed
+	mayNot       map[string]bool // setup tables that the server does not change for this user
+	switched     []string        // what is on because of runs, for the record
 	notes        collect.Notes
 	closed       bool
 
@@ -37,17 +34,10 @@ type Collector struct {
 var _ sampling.Collector = (*Collector)(nil)
 
 // New returns a collector for the server at the DSN. It does not connect. Statement times
-// are those of the DSN's schema; without one, of all schemas. folder is that of the crash
-// journal, from which a later run restores the instruments if this process is killed;
-// empty: no journal.
-func New(dsn, folder string) *Collector {
-	c := &Collector{journal: journal{folder: folder}}
-	if c.link, c.dsnErr = newLink(dsn); c.dsnErr != nil {
-		return c
-	}
-	if named, err := (Driver{}).Parse(dsn); err == nil {
-		c.public = named.Public
-	}
+// are those of the DSN's schema; without one, of all schemas.
+func New(dsn string) *Collector {
+	c := &Collector{mayNot: map[string]bool{}}
+	c.link, c.dsnErr = newLink(dsn)
 	return c
 }
 
@@ -88,9 +78,6 @@ func (c *Collector) Start(ctx context.Context) error {
 }
 
 func (c *Collector) start(ctx context.Context) error {
-	if c.dsnErr == nil {
-		c.link.joinRun()
-	}
 	return collect.First(ctx, func(ctx context.Context) error {
 		err := c.begin(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -138,7 +125,7 @@ func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Close restores the instruments, over a new connection if the old one is lost, and
 // disconnects. Its error contains the SQL that restores them by hand. While another
-// run uses the server it leaves them enabled and adds a note.
+// run uses the server it leaves them to that run.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,7 +87,7 @@ func (l *link) inspect(ctx context.Context) (server, error) {
 }
 
 // Describe returns the server's flavour, version and settings, and the instruments that
-// Start enabled. It also works after a failed Start and during Run.
+// are on because of runs. It also works after a failed Start and during Run.
 func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,6 +98,6 @@ func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 	}
 	return record.Database{
 		Flavour: string(c.server.flavour.name), Version: c.server.version,
-		Variables: maps.Clone(c.server.variables), Instruments: c.former.names(),
+		Variables: maps.Clone(c.server.variables), Instruments: slices.Sorted(slices.Values(c.switched)),
 	}, nil
 }

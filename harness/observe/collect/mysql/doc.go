@@ -9,6 +9,7 @@
 // server, notes on what could not be observed, and the lag of a replica. The SQL is
 // in sql/; package wait knows what the waits mean.
 //
-// A run enables the performance_schema instruments that it needs. The last run on a
-// server restores them (restore.go).
+// A run switches on the performance_schema instruments that it needs, after it has marked
+// them in the server itself (setup.go). The last run on a server restores what is marked
+// (restore.go); runs know of each other by locks of the server (runs.go).
 package mysql

@@ -42,7 +42,7 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.
-func (Driver) Collector(dsn, journal string) sampling.Collector { return New(dsn, journal) }
+func (Driver) Collector(dsn string) sampling.Collector { return New(dsn) }
 
 // Dialect describes the SQL of this family.
 func (Driver) Dialect() *database.Dialect { return &dialect }

@@ -85,7 +85,7 @@ func TestTokensWithoutCredentials(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{"root:secret@tcp(127.0.0.1:1)/", "not a DSN with a secret"} {
-		c := mysql.New(dsn, "")
+		c := mysql.New(dsn)
 		err := c.Start(t.Context())
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("start: %v", err)

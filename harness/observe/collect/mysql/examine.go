@@ -14,7 +14,7 @@ import (
 // changes nothing. It returns the error that Start would return: a
 // *sampling.RightsError if the user may not read them.
 func (Driver) Examine(ctx context.Context, dsn string) (found sampling.Examination, err error) {
-	c := New(dsn, "")
+	c := New(dsn)
 	defer func() { _ = c.Close() }() // nothing was enabled, so there is nothing to restore
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,23 +33,31 @@ func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 	if err := c.server.usable(); err != nil {
 		return sampling.Examination{}, err
 	}
-	disabled, err := c.disabled(ctx)
+	disabled := 0
+	for _, s := range c.link.flavour.setups {
+		missing, marked, err := c.read(ctx, s)
+		if err != nil {
+			return sampling.Examination{}, err
+		}
+		disabled += len(missing)
+		refusal, err := c.switchOn(ctx, s.none())
+		if err != nil {
+			return sampling.Examination{}, fmt.Errorf("try to change %s: %w", s.table, err)
+		}
+		c.noteMissing(ctx, s, append(missing, marked...), refusal)
+	}
+	left, err := c.leftOn(ctx)
 	if err != nil {
 		return sampling.Examination{}, err
 	}
-	for _, on := range disabled.enable() {
-		// The server checks the privilege first; no row matches.
-		switch err := c.link.exec(ctx, "UPDATE performance_schema."+on.table+" SET ENABLED = 'YES' WHERE NAME = ''"); {
-		case denied(err):
-			c.noteDenied(ctx, on)
-		case err != nil:
-			return sampling.Examination{}, fmt.Errorf("try to change %s: %w", on.table, err)
-		}
+	logged, err := c.logged(ctx)
+	if err != nil {
+		return sampling.Examination{}, err
 	}
 	if err := c.trySample(ctx); err != nil {
 		return sampling.Examination{}, err
 	}
 	notes := c.notes.All()
 	status, _ := c.readStatus(ctx) // what cannot be read is missing
-	return sampling.Examination{Disabled: len(disabled.names()), Notes: notes, Variables: slices.Sorted(maps.Keys(status))}, nil
+	return sampling.Examination{Disabled: disabled, Notes: notes, Burdens: logged, Left: left, Variables: slices.Sorted(maps.Keys(status))}, nil
 }

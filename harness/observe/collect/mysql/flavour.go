@@ -2,6 +2,8 @@ package mysql
 
 import (
 	_ "embed"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,11 +13,11 @@ import (
 // flavour holds the differences between MySQL and MariaDB. Aurora MySQL counts as
 // MySQL.
 type flavour struct {
-	name    wait.Server // in records and in package wait
-	oldest  int         // first major version whose waits can be read
-	timeout string      // format of the statement that sets the statement timeout; takes milliseconds
-	// instruments that must be on, as LIKE patterns.
-	instruments []string
+	name      wait.Server // in records and in package wait
+	oldest    int         // first major version whose waits can be read
+	session   []string    // statements that set up a session, each of which may be refused
+	setups    []setup     // what must be on
+	logRights string      // what keeps a session's statements out of the general log
 
 	// sample returns the active sessions and whether each waits for a row lock, or,
 	// if countsRowLocks, only how many do.
@@ -52,12 +54,25 @@ var commonInstruments = []string{
 	"wait/io/table/sql/handler", "wait/lock/table/sql/handler",
 }
 
+const (
+	noGeneralLog = "SET SESSION sql_log_off = ON"
+	// manyRows is more rows than any of the collector's statements examines.
+	manyRows = math.MaxUint32
+)
+
 var mySQL = flavour{
-	name: wait.MySQL, oldest: 8, timeout: "SET SESSION max_execution_time = %d",
-	instruments: slices.Concat(commonInstruments, []string{
+	name: wait.MySQL, oldest: 8,
+	session: []string{
+		fmt.Sprintf("SET SESSION max_execution_time = %d, transaction_read_only = OFF", statementTimeout.Milliseconds()),
+		// Statements that use no index are logged, however fast, unless they examine fewer
+		// rows. This and the next one need SESSION_VARIABLES_ADMIN.
+		fmt.Sprintf("SET SESSION min_examined_row_limit = %d", manyRows), noGeneralLog,
+	},
+	setups: []setup{consumers, instruments(slices.Concat(commonInstruments, []string{
 		"transaction", "wait/lock/metadata/sql/mdl", "wait/synch/cond/sql/MYSQL_BIN_LOG%", "wait/synch/mutex/sql/MYSQL_BIN_LOG%",
-	}),
-	sample: sampleMySQL, sampleWithout: sampleMySQLQuick, blockers: blockersMySQL,
+	}))},
+	logRights: "SESSION_VARIABLES_ADMIN, CONNECTION_ADMIN",
+	sample:    sampleMySQL, sampleWithout: sampleMySQLQuick, blockers: blockersMySQL,
 	transactions: "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'",
 	// Needs PROCESS. A metric that is not enabled counts nothing.
 	innodbMetrics: `SELECT CASE NAME WHEN 'lock_deadlocks' THEN '` + deadlocks + `' ELSE '` + historyLength + `' END, COUNT
@@ -65,8 +80,12 @@ FROM information_schema.INNODB_METRICS WHERE NAME IN ('lock_deadlocks', 'trx_rse
 }
 
 var mariaDB = flavour{
-	name: wait.MariaDB, timeout: "SET SESSION max_statement_time = %d / 1000",
-	instruments: slices.Concat(commonInstruments, []string{
+	name: wait.MariaDB,
+	session: []string{
+		fmt.Sprintf("SET SESSION max_statement_time = %g, tx_read_only = OFF, slow_query_log = OFF", statementTimeout.Seconds()),
+		noGeneralLog,
+	},
+	setups: []setup{consumers, instruments(slices.Concat(commonInstruments, []string{
 		// The condition variable of sessions that wait for a metadata lock.
 		// lock/metadata/sql/mdl, off by default here, shows the same waits but costs
 		// every statement: 0.7 of 26 us CPU per commit (one session, nothing flushed),
@@ -77,8 +96,9 @@ var mariaDB = flavour{
 		// 32 sessions. LOCK_prepare_ordered, which every commit takes, was seen in none.
 		"wait/synch/mutex/sql/LOCK_commit_ordered",
 		"wait/synch/mutex/sql/LOCK_after_binlog_sync", "wait/synch/cond/sql/MYSQL_BIN_LOG::COND_queue_busy",
-	}),
-	sample: sampleMariaDB, countsRowLocks: true, sampleWithout: sampleMariaDB, blockers: blockersMariaDB,
+	}))},
+	logRights: "SUPER",
+	sample:    sampleMariaDB, countsRowLocks: true, sampleWithout: sampleMariaDB, blockers: blockersMariaDB,
 	digestIsText: true,
 	// Prepared statements have no digest. These instruments give their time over all
 	// schemas; the instruments' names serve as digests.

@@ -7,114 +7,118 @@ import (
 	"slices"
 	"strings"
 
+	code "github.com/go-mysql-org/go-mysql/mysql"
+
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
 )
 
-// consumers that must be enabled. By default MySQL enables all but the first, MariaDB
-// 10.11 all but the first two (WAITS section 3).
-var consumers = []string{
-	"events_waits_current", "events_statements_current",
-	"global_instrumentation", "thread_instrumentation", "statements_digest",
-}
-
-const (
-	// timedInstrument is the only instrument whose time is needed, to find the sessions
-	// that wait for a row lock. The others only need to be visible: reading the clock
-	// twice per event is half of the cost of those of MYSQL_BIN_LOG (MySQL 9.7.4, one
-	// session, nothing flushed: 3.2 of 70 us CPU per commit, untimed 1.4).
-	timedInstrument = "wait/io/table/sql/handler"
-	// excludedInstrument is not enabled, although it is one of MYSQL_BIN_LOG: every
-	// commit takes this mutex, and it was in 1 of 17,000 samples of 32 sessions.
-	excludedInstrument = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
-)
-
-// The tables of performance_schema that enable consumers and instruments.
-const (
-	setupConsumers   = "setup_consumers"
-	setupInstruments = "setup_instruments"
-)
-
-// instrument enables what is disabled and saves the former state, also in the journal.
-// It is called again after a reconnect, because a restart of the server resets the
-// setup. Without the privilege to change the setup it continues and adds a note.
+// instrument switches on what is needed and off. It is called again after a reconnect: the
+// server may have been restarted, or be another one. Where the server refuses to change the
+// setup it continues and adds a note.
 func (c *Collector) instrument(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// A statement that is cancelled might still take effect after the restore.
 	ctx = context.WithoutCancel(ctx)
-	c.link.lock(ctx)
-	defer c.link.unlock(ctx)
-	switch shared, err := c.usedByOtherRuns(ctx); {
-	case err != nil:
+	others, err := c.link.othersStay(ctx, restorer, guest)
+	if err != nil {
 		return fmt.Errorf("check for other runs: %w", err)
-	case shared:
+	}
+	if others > 0 {
 		c.notes.Add(sampling.SharedServer)
 	}
-	if err := c.forgetIfRestarted(ctx); err != nil {
-		return err
-	}
-	disabled, err := c.disabled(ctx)
-	if err != nil {
-		return err
-	}
-	// Saved before the change: if the connection is lost during it, it is unknown whether
-	// the server has made it.
-	before := c.former
-	c.former = before.union(disabled)
-	if err := c.writeJournal(); err != nil {
-		return err
-	}
-	for _, on := range disabled.enable() {
-		switch err := c.link.exec(ctx, on.statement); {
-		case denied(err):
-			c.noteDenied(ctx, on)
-			c.former = c.former.except(slices.DeleteFunc(slices.Clone(on.names), before.has))
-		case err != nil:
-			return fmt.Errorf("enable instruments: %w", err)
+	c.link.lock(ctx)
+	defer c.link.unlock(ctx)
+	kind := restorer
+	for _, s := range c.link.flavour.setups {
+		c.instrumented = true // perhaps, from here on
+		refusal, err := c.switchOn(ctx, s)
+		if err != nil {
+			return fmt.Errorf("change %s: %w", s.table, err)
+		}
+		missing, marked, err := c.read(ctx, s)
+		if err != nil {
+			return err
+		}
+		if c.mayNot[s.table] = refusal != nil && !full(refusal); c.mayNot[s.table] {
+			kind = guest
+			missing, marked = append(missing, marked...), nil
+		}
+		c.noteMissing(ctx, s, missing, refusal)
+		for _, name := range marked {
+			if name = s.kind + name; !slices.Contains(c.switched, name) {
+				c.switched = append(c.switched, name)
+			}
 		}
 	}
-	c.instrumented = true
-	return c.writeJournal()
+	return c.link.join(ctx, kind)
 }
 
-// disabled reads which of the needed consumers and instruments are disabled.
-func (c *Collector) disabled(ctx context.Context) (found formerSetup, err error) {
-	statement := "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' AND NAME IN " + list(consumers)
-	err = c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
+// read reads which rows are needed and off, and which of them runs have switched on.
+func (c *Collector) read(ctx context.Context, s setup) (missing, marked []string, err error) {
+	if missing, err = c.names(ctx, s.readMissing()); err != nil {
+		return nil, nil, c.readError("read "+s.table, err)
+	}
+	if marked, err = c.names(ctx, s.readMarked()); err != nil && !denied(err) {
+		return nil, nil, fmt.Errorf("read setup_objects: %w", err)
+	}
+	return missing, marked, nil
+}
+
+func (c *Collector) names(ctx context.Context, query string) (all []string, err error) {
+	err = c.link.query(ctx, query, nil, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
-		found.Consumers = append(found.Consumers, name)
+		all = append(all, name)
 		return err
 	})
-	if err != nil {
-		return found, c.readError("read "+setupConsumers, err)
-	}
-	patterns := c.link.flavour.instruments
-	args := []any{timedInstrument, excludedInstrument}
-	for _, p := range patterns {
-		args = append(args, p) // an underscore matches any character, but no other instrument exists that would match
-	}
-	statement = "SELECT NAME, ENABLED, COALESCE(TIMED, 'NO') FROM performance_schema.setup_instruments" +
-		" WHERE (ENABLED = 'NO' OR TIMED = 'NO' AND NAME = ?) AND NAME <> ? AND (NAME LIKE ?" + strings.Repeat(" OR NAME LIKE ?", len(patterns)-1) + ")"
-	err = c.link.query(ctx, statement, args, func(rows *sql.Rows) error {
-		var i instrument
-		err := rows.Scan(&i.Name, &i.Enabled, &i.Timed)
-		found.Instruments = append(found.Instruments, i)
-		return err
-	})
-	if err != nil {
-		return found, c.readError("read "+setupInstruments, err)
-	}
-	return found, nil
+	return all, err
 }
 
-// noteDenied adds a note with the number of rows that stay disabled and the SQL that
-// enables them.
-func (c *Collector) noteDenied(ctx context.Context, on change) {
+// switchOn marks and switches on what is missing. refusal is why the server does not do
+// all of it. Nothing is on then that is not marked.
+func (c *Collector) switchOn(ctx context.Context, s setup) (refusal, err error) {
+	for _, statement := range s.switchOn() {
+		switch err := c.link.exec(ctx, statement); {
+		case err == nil:
+		case !refused(err):
+			return nil, err
+		default:
+			refusal = err
+		}
+		if refusal != nil && !full(refusal) { // those for which there is room are marked
+			break
+		}
+	}
+	if refusal != nil {
+		_ = c.link.exec(ctx, s.forgetMissing()) // likewise refused, or there is nothing to remove
+	}
+	return refusal, nil
+}
+
+// full reports whether setup_objects has no room for a mark.
+func full(err error) bool { return is(err, code.ER_RECORD_FILE_FULL, code.ER_OUT_OF_RESOURCES) }
+
+// noteMissing adds a note with the number of rows that the server does not switch on for
+// this run, and the SQL that has them on.
+func (c *Collector) noteMissing(ctx context.Context, s setup, names []string, refusal error) {
+	if len(names) == 0 || refusal == nil {
+		return
+	}
 	account := c.account(ctx)
-	c.notes.Add("database: %d rows of %s are disabled and %s may not enable them, so some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
-		len(on.names), on.table, account, on.statement, on.table, account)
+	why, remedy := account+" may not do so", s.grants(account)
+	switch {
+	case dialect.Is(refusal, database.ReadOnly):
+		why, remedy = "the server is read-only", fmt.Sprintf("GRANT READ_ONLY ADMIN ON *.* TO %s;", account)
+	case full(refusal):
+		why, remedy = "setup_objects is full", "restart the server with performance_schema_setup_objects_size=-1"
+	case !denied(refusal):
+		why = "the server refuses: " + database.Reason(refusal)
+	}
+	c.notes.Add("database: %d rows of %s are off, or on only while another run lasts, and this run cannot switch them on (%s), so some waits are inferred or missing; run as an administrator: UPDATE performance_schema.%s s SET %s WHERE s.NAME IN %s; -- or: %s",
+		len(names), s.table, why, s.table, s.on, list(names), remedy)
 }
 
 // readError wraps an error. If the user lacks a privilege it adds the GRANT.
@@ -125,7 +129,7 @@ func (c *Collector) readError(what string, err error) error {
 	account := c.account(context.Background())
 	return &sampling.RightsError{
 		Err: fmt.Errorf("%s: %w", what, err),
-		SQL: fmt.Sprintf("GRANT SELECT, UPDATE ON performance_schema.* TO %s; GRANT PROCESS ON *.* TO %s;", account, account),
+		SQL: fmt.Sprintf("GRANT SELECT, UPDATE ON performance_schema.* TO %s; GRANT INSERT, DELETE ON performance_schema.setup_objects TO %s; GRANT PROCESS ON *.* TO %s;", account, account, account),
 	}
 }
 

@@ -5,6 +5,7 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -54,12 +56,11 @@ func changed(before, after map[string]string) (names []string) {
 	return names
 }
 
-// collectorConnection returns the id of the collector's connection.
+// collectorConnection returns the id of the connection of the only run.
 func collectorConnection(t *testing.T, b *bench) int {
 	t.Helper()
 	id := 0
-	err := b.db.QueryRow("SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&id)
-	if err != nil {
+	if err := b.db.QueryRow("SELECT IS_USED_LOCK('assay run 0')").Scan(&id); err != nil {
 		t.Fatalf("find the collector's connection: %v", err)
 	}
 	return id
@@ -129,7 +130,7 @@ func cancelledStartIsRestored(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
 	failed := 0
 	for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
-		c := mysql.New(b.dsn, "")
+		c := mysql.New(b.dsn)
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		if err := c.Start(ctx); err != nil {
 			failed++
@@ -158,8 +159,8 @@ func loadWithoutRights(t *testing.T, b *bench, samples float64) samplingtest.Res
 	c := started(t, reader)
 	notes := strings.Join(c.Notes(), "\n")
 	for _, want := range []string{
-		"UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('events_",
-		"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES'",
+		"UPDATE performance_schema.setup_consumers s SET s.ENABLED = 'YES' WHERE s.NAME IN ('events_",
+		"UPDATE performance_schema.setup_instruments s SET s.ENABLED = 'YES'",
 		"GRANT UPDATE ON performance_schema.setup_consumers TO 'reader'@'%'",
 	} {
 		if !strings.Contains(notes, want) {
@@ -188,9 +189,8 @@ func loadWithoutRights(t *testing.T, b *bench, samples float64) samplingtest.Res
 	// The SQL in the notes fixes it.
 	for _, note := range c.Notes() {
 		_, advice, _ := strings.Cut(note, "administrator: ")
-		for _, statement := range strings.Split(advice, "; -- or: ") {
-			mysqldtest.Exec(t, b.db, strings.TrimSuffix(statement, ";"))
-		}
+		advice = strings.ReplaceAll(strings.TrimSuffix(advice, ";"), "-- or: ", "")
+		mysqldtest.Exec(t, b.db, strings.Split(advice, "; ")...)
 	}
 	again := started(t, reader)
 	if notes := again.Notes(); len(notes) > 0 {
@@ -199,16 +199,71 @@ func loadWithoutRights(t *testing.T, b *bench, samples float64) samplingtest.Res
 	return s
 }
 
-// A user without any rights is told the GRANT, and can still describe the server.
-func userWithoutAnyRights(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, "CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
-	c := collector(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "no'body", "at all" }))
-	err := c.Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "GRANT SELECT, UPDATE ON performance_schema.* TO 'no''body'@'%'") {
-		t.Errorf("start: %v", err)
+// A user with rights on the ledger's table alone is told the GRANT, and can still describe the
+// server.
+func userOfTheLedgerAlone(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db, "CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'", "GRANT SELECT, DELETE ON item TO 'no''body'@'%'")
+	dsn := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "no'body", "at all" })
+	before := setupRows(t, b.db)
+	defer expectRestored(t, b, before, "the run has ended")
+	c := collector(t, dsn)
+	_, examined := mysql.Driver{}.Examine(t.Context(), dsn)
+	for when, err := range map[string]error{"start": c.Start(t.Context()), "examine": examined} {
+		var rights *sampling.RightsError
+		if !errors.As(err, &rights) {
+			t.Errorf("%s: %v", when, err)
+			continue
+		}
+		for _, grant := range []string{
+			"GRANT SELECT, UPDATE ON performance_schema.* TO 'no''body'@'%';",
+			"GRANT INSERT, DELETE ON performance_schema.setup_objects TO 'no''body'@'%';",
+		} {
+			if !strings.Contains(rights.SQL, grant) {
+				t.Errorf("%s: %q lacks %q", when, rights.SQL, grant)
+			}
+		}
 	}
 	if d, err := c.Describe(t.Context()); err != nil || d.Variables["sync_binlog"] == "" {
 		t.Errorf("describe: %v, %v", d, err)
+	}
+}
+
+// On a server that is read-only nothing is switched on where its flavour allows that to
+// administrators alone: waits are seen as without the rights, and the note says what allows
+// it.
+func readOnlyServer(t *testing.T, b *bench) {
+	dsn := rights(t, b, "replica")
+	before := setupRows(t, b.db)
+	switches := map[string]string{"mysql": "super_read_only", "mariadb": "read_only"}
+	mysqldtest.Exec(t, b.db, "SET GLOBAL "+switches[b.flavour]+" = ON")
+	defer mysqldtest.Exec(t, b.db, "SET GLOBAL "+switches[b.flavour]+" = OFF", "SET GLOBAL read_only = OFF")
+	run := func() (notes []string, on int) {
+		t.Helper()
+		c := started(t, dsn)
+		on = len(changed(before, setupRows(t, b.db)))
+		r := samplingtest.Start(t, c)
+		r.Await(t, 1)
+		if _, err := r.Stop(t); err != nil {
+			t.Error(err)
+		}
+		closed(t, c)
+		expectRestored(t, b, before, "a run has ended")
+		return c.Notes(), on
+	}
+	notes, on := run()
+	if b.flavour == "mariadb" {
+		const grant = "GRANT READ_ONLY ADMIN ON *.* TO 'replica'@'%'"
+		if on > 0 || len(notes) == 0 || !strings.Contains(notes[0], "(the server is read-only)") || !strings.Contains(notes[0], grant) {
+			t.Errorf("%d rows are on, notes %q", on, notes)
+		}
+		if found, err := (mysql.Driver{}).Examine(t.Context(), dsn); err != nil || !slices.Equal(found.Notes, notes) {
+			t.Errorf("examined: %q, %v; notes of the run: %q", found.Notes, err, notes)
+		}
+		mysqldtest.Exec(t, b.db, grant)
+		notes, on = run()
+	}
+	if on == 0 || len(notes) > 0 {
+		t.Errorf("%d rows are on, notes %q", on, notes)
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 )
 
@@ -26,9 +26,17 @@ const (
 	connectTimeout = time.Second
 )
 
-// runAttribute is the connection attribute that marks the sessions of a run's
-// collector. Its value is the collector's id.
-const runAttribute = "assay_run"
+// sessionSettings set up a session of either flavour. Further settings are those of the flavour
+// (flavour.go).
+const sessionSettings = "SET SESSION autocommit = 1, lock_wait_timeout = 1," +
+	// LAST_SEEN must be comparable with NOW() also in the hour that daylight saving repeats.
+	" time_zone = '+00:00'," +
+	// A client that is gone without a trace, as when its machine lost power, must not be taken
+	// for a run for hours. A collector is never idle for so long.
+	" wait_timeout = 600," +
+	// The server may have other defaults, under which statements are refused or answered in
+	// part.
+	" sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, long_query_time = 31536000"
 
 // link is the collector's only connection. It never reconnects by itself, because the
 // collector must record the gap and set up the new session. Not safe for concurrent
@@ -37,12 +45,11 @@ type link struct {
 	config *driver.Config
 	schema string // of the DSN; empty: none
 	id     string // of the collector
-	inRun  bool   // new sessions carry the run attribute
 
 	db      *sql.DB
 	conn    *sql.Conn // nil: not connected
+	place   string    // the lock that shows other runs this one; empty: they do not see it
 	flavour *flavour  // nil: never connected
-	opened  bool      // was connected before
 }
 
 func newLink(dsn string) (*link, error) {
@@ -55,18 +62,10 @@ func newLink(dsn string) (*link, error) {
 	c.DBName = ""
 	c.InterpolateParams = true // one round trip per statement
 	c.MultiStatements = false
+	c.ConnectionAttributes = "program_name:assay"
 	c.Timeout = connectTimeout
 	c.ReadTimeout, c.WriteTimeout = 2*time.Second, 2*time.Second // longer than the deadlines below, which apply first
 	return l, nil
-}
-
-// joinRun marks all later sessions as those of a run, so that other runs see them.
-// Before that the collector only describes or examines the server.
-func (l *link) joinRun() {
-	if !l.inRun {
-		l.drop()
-	}
-	l.inRun = true
 }
 
 // open connects, unless the link is connected already, and sets the session up.
@@ -76,12 +75,7 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	c := l.config.Clone()
-	c.ConnectionAttributes = "program_name:assay"
-	if l.inRun {
-		c.ConnectionAttributes += "," + runAttribute + ":" + l.id
-	}
-	connector, err := driver.NewConnector(c)
+	connector, err := driver.NewConnector(l.config)
 	if err != nil {
 		return fmt.Errorf("parse DSN: %w", err)
 	}
@@ -94,35 +88,30 @@ func (l *link) open(ctx context.Context) error {
 		l.drop()
 		return fmt.Errorf("set up session: %w", err)
 	}
-	if l.opened {
-		if err := l.killLost(ctx); err != nil {
-			l.drop()
-			return fmt.Errorf("end lost sessions: %w", err)
-		}
+	if err := l.killLost(ctx); err != nil {
+		l.drop()
+		return fmt.Errorf("end lost sessions: %w", err)
 	}
-	l.opened = true
 	return nil
 }
 
-// killLost kills the sessions that this link has lost. The server may still execute
-// their last statements, which must neither pile up nor enable instruments while they
-// are being restored. Only an error that breaks the connection is returned.
+// killLost kills the session that this link has lost, if any. The server may still execute
+// its last statement, which must neither pile up nor enable instruments while they are being
+// restored. Only an error that breaks the connection is returned.
 func (l *link) killLost(ctx context.Context) error {
-	const lost = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
-		" WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
 	for range 10 {
-		var session int64
-		err := l.conn.QueryRowContext(ctx, lost, l.id).Scan(&session)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err == nil {
-			_, err = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
+		var got, lost sql.NullInt64
+		err := l.conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0), IS_USED_LOCK(?)", ownLock+l.id, ownLock+l.id).Scan(&got, &lost)
+		if err == nil && got.Int64 != 1 && lost.Valid {
+			_, err = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", lost.Int64))
 		}
 		if broken(err) {
 			return err
+		}
+		if got.Int64 == 1 || refused(err) {
+			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -130,63 +119,33 @@ func (l *link) killLost(ctx context.Context) error {
 }
 
 func (l *link) setUpSession(ctx context.Context) error {
+	set := func(statement string) error {
+		_, err := l.conn.ExecContext(ctx, statement)
+		if is(err, code.ER_UNKNOWN_SYSTEM_VARIABLE, code.ER_SPECIFIC_ACCESS_DENIED_ERROR) {
+			return nil
+		}
+		return err
+	}
+	if err := set(sessionSettings); err != nil {
+		return err
+	}
 	var version string
 	if err := l.conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
 		return err
 	}
 	l.flavour = flavourOf(version)
-	for _, statement := range []string{
-		fmt.Sprintf(l.flavour.timeout, statementTimeout.Milliseconds()),
-		"SET SESSION autocommit = 1",
-		// LAST_SEEN must be comparable with NOW() also in the hour that daylight saving
-		// repeats.
-		"SET SESSION time_zone = '+00:00'",
-		"SET SESSION lock_wait_timeout = 1",
-	} {
-		if _, err := l.conn.ExecContext(ctx, statement); err != nil && !is(err, code.ER_UNKNOWN_SYSTEM_VARIABLE, code.ER_SPECIFIC_ACCESS_DENIED_ERROR) {
+	// The collector should neither measure nor log its own statements. Where the user may not
+	// change this, filters in the queries exclude them, and an examination says so.
+	for _, statement := range l.flavour.session {
+		if err := set(statement); err != nil {
 			return err
 		}
 	}
-	// The collector should not measure its own statements. Where the user may not change
-	// this, filters in the queries exclude them.
 	_, err := l.conn.ExecContext(ctx, "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()")
 	if broken(err) {
 		return err
 	}
 	return nil
-}
-
-const (
-	// setupLock is a user-level lock of the server (GET_LOCK) that serialises the start
-	// and end of collectors: of two that end at the same time the second sees that it is
-	// the last one, and none disables instruments that another has just found enabled.
-	// The server releases the lock when the session ends.
-	setupLock = "assay instruments"
-	// lockTimeout is longer than several collectors in turn need, each of which may wait for
-	// endingTimeout. After it the collector continues without the lock.
-	lockTimeout   = 12 * time.Second
-	retryInterval = 20 * time.Millisecond
-)
-
-// lock acquires the setup lock.
-func (l *link) lock(ctx context.Context) {
-	for deadline := time.Now().Add(lockTimeout); ; {
-		var got sql.NullInt64
-		err := l.query(ctx, "SELECT GET_LOCK(?, 0)", []any{setupLock}, func(rows *sql.Rows) error { return rows.Scan(&got) })
-		if got.Int64 == 1 {
-			return
-		}
-		if err != nil || time.Now().After(deadline) {
-			slog.Debug("database collector continues without the setup lock", "err", err)
-			return
-		}
-		time.Sleep(retryInterval)
-	}
-}
-
-// unlock releases the setup lock.
-func (l *link) unlock(ctx context.Context) {
-	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", setupLock) // a lost session holds no lock
 }
 
 // query runs one statement and calls each for every row. After statementTimeout plus
@@ -258,12 +217,19 @@ func (l *link) dropIfBroken(err error) error {
 func (l *link) drop() {
 	if l.conn != nil {
 		_ = l.conn.Close()
-		l.conn = nil
+		l.conn, l.place = nil, ""
 	}
 	if l.db != nil {
 		_ = l.db.Close()
 		l.db = nil
 	}
+}
+
+// refused reports whether the server has answered that it does not do this, for whatever
+// reason: the session goes on without it.
+func refused(err error) bool {
+	_, answered := serverError(err)
+	return answered && !broken(err) && !dialect.Is(err, database.Timeout)
 }
 
 // broken reports whether the connection is unusable after this error. Of the errors that

@@ -89,7 +89,7 @@ func scan() string {
 // collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *mysql.Collector {
 	t.Helper()
-	c := mysql.New(dsn, "")
+	c := mysql.New(dsn)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)

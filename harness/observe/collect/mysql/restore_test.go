@@ -9,12 +9,10 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -22,6 +20,7 @@ import (
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/polltest"
 	"assay/harness/servers/memorytest"
@@ -40,16 +39,6 @@ var mixedSetup = []string{
 // handler is the only instrument that is timed.
 const handler = "wait/io/table/sql/handler"
 
-// startedWith starts a collector whose journal is in this folder.
-func startedWith(t *testing.T, dsn, folder string) *mysql.Collector {
-	t.Helper()
-	c := mysql.New(dsn, folder)
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func closed(t *testing.T, c *mysql.Collector) {
 	t.Helper()
 	if err := c.Close(); err != nil {
@@ -57,15 +46,13 @@ func closed(t *testing.T, c *mysql.Collector) {
 	}
 }
 
-// Environment variables that make this test binary run collectAndWait.
-const (
-	collectEnv = "ASSAY_TEST_COLLECT" // DSN
-	journalEnv = "ASSAY_TEST_JOURNAL"
-)
+// collectEnv is an environment variable that makes this test binary run collectAndWait. Its
+// value is the DSN.
+const collectEnv = "ASSAY_TEST_COLLECT"
 
 // collectAndWait starts a collector and waits until the process is killed.
 func collectAndWait(dsn string) int {
-	if err := mysql.New(dsn, os.Getenv(journalEnv)).Start(context.Background()); err != nil {
+	if err := mysql.New(dsn).Start(context.Background()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -73,15 +60,15 @@ func collectAndWait(dsn string) int {
 	select {}
 }
 
-// killed starts a run in another process and kills it (kill -9).
-func killed(t *testing.T, dsn, folder string) {
+// running starts a run in another process. kill ends it (kill -9).
+func running(t *testing.T, dsn string) (kill func()) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), collectEnv+"="+dsn, journalEnv+"="+folder)
+	cmd.Env = append(os.Environ(), collectEnv+"="+dsn)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -89,23 +76,19 @@ func killed(t *testing.T, dsn, folder string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if line != "started\n" {
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(kill)
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "started\n" {
 		t.Fatalf("the process printed %q", line)
 	}
+	return kill
 }
 
-// journals lists the journal files in a folder.
-func journals(t *testing.T, folder string) []string {
-	t.Helper()
-	all, err := filepath.Glob(filepath.Join(folder, ".*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
+// killed starts a run in another process and kills it.
+func killed(t *testing.T, dsn string) { t.Helper(); running(t, dsn)() }
 
 // expectSetup compares the setup with an earlier one.
 func expectSetup(t *testing.T, b *bench, want map[string]string, when string) {
@@ -115,76 +98,71 @@ func expectSetup(t *testing.T, b *bench, want map[string]string, when string) {
 	}
 }
 
-// leftEnabled returns the SQL in the note of a run that left instruments enabled.
-func leftEnabled(c *mysql.Collector) (sql string, noted bool) {
-	for _, note := range c.Notes() {
-		if strings.Contains(note, "stay on") {
-			_, sql, _ = strings.Cut(note, "run as an administrator: ")
-			return sql, true
-		}
+// expectRestored compares the setup with that before all runs, of which nothing may be left.
+func expectRestored(t *testing.T, b *bench, before map[string]string, when string) {
+	t.Helper()
+	expectSetup(t, b, before, when)
+	if n := marks(t, b); n > 0 {
+		t.Errorf("%s: %d marks are left", when, n)
 	}
-	return "", false
+}
+
+// marks counts the marks of runs.
+func marks(t *testing.T, b *bench) (n int) {
+	t.Helper()
+	if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA LIKE 'assay%'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func shared(c *mysql.Collector) bool { return slices.Contains(c.Notes(), sampling.SharedServer) }
 
-// Of two concurrent runs, the one that ends first leaves everything enabled and adds a
-// note; the one that ends last restores it.
+// rights are what the documentation asks for.
+func rights(t *testing.T, b *bench, user string) (dsn string) {
+	t.Helper()
+	account := "'" + user + "'@'%'"
+	mysqldtest.Exec(t, b.db, "CREATE USER "+account+" IDENTIFIED BY 'r'",
+		"GRANT SELECT, UPDATE ON performance_schema.* TO "+account, "GRANT INSERT, DELETE ON performance_schema.setup_objects TO "+account,
+		"GRANT PROCESS ON *.* TO "+account)
+	return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = user, "r" })
+}
+
+// Of two concurrent runs, the one that ends first leaves everything enabled; the one that
+// ends last restores it, through whichever user. The server keeps no connection attributes,
+// so the runs know of each other without them.
 func twoRunsAtOnce(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, mixedSetup...)
-	before, folder := setupRows(t, b.db), t.TempDir()
-	first := startedWith(t, b.dsn, folder)
+	before := setupRows(t, b.db)
+	first := started(t, b.dsn)
 	during := setupRows(t, b.db)
 	if shared(first) {
 		t.Error("the only run has the note of a shared server")
 	}
-	second := startedWith(t, b.dsn, folder)
+	second := started(t, rights(t, b, "second"))
 	expectSetup(t, b, during, "both run")
 	closed(t, first)
 	expectSetup(t, b, during, "the first has ended")
-	if _, noted := leftEnabled(first); !noted || !shared(first) || !shared(second) {
+	if !shared(first) || !shared(second) {
 		t.Errorf("notes: %q and %q", first.Notes(), second.Notes())
 	}
 	closed(t, second)
-	expectSetup(t, b, before, "both have ended")
-	if _, noted := leftEnabled(second); noted {
-		t.Errorf("the second has restored the setup, and notes: %q", second.Notes())
-	}
-	if left := journals(t, folder); len(left) > 0 {
-		t.Errorf("journals are left: %q", left)
-	}
+	expectRestored(t, b, before, "both have ended")
 }
 
-// A run that does not know the former setup restores nothing. A run with the journal
-// restores it, or an administrator with the SQL of the note.
-func twoRunsWithSeparateJournals(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, mixedSetup...)
-	before, folder := setupRows(t, b.db), t.TempDir()
-	both := func(folder string) (first *mysql.Collector, during map[string]string) {
-		t.Helper()
-		first = startedWith(t, b.dsn, folder)
-		second := startedWith(t, b.dsn, t.TempDir())
-		during = setupRows(t, b.db)
-		closed(t, first)
-		closed(t, second)
-		expectSetup(t, b, during, "both have ended")
-		return first, during
+// A run of a user who may not restore anything keeps nothing on.
+func runWithAGuest(t *testing.T, b *bench) {
+	before := setupRows(t, b.db)
+	mysqldtest.Exec(t, b.db, "CREATE USER 'guest'@'%' IDENTIFIED BY 'g'", "GRANT SELECT ON performance_schema.* TO 'guest'@'%'")
+	first := started(t, b.dsn)
+	visitor := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "guest", "g" }))
+	if notes := strings.Join(visitor.Notes(), "\n"); !strings.Contains(notes, "on only while another run lasts") || !shared(visitor) {
+		t.Errorf("notes of the guest: %q", notes)
 	}
-	_, during := both(folder)
-	closed(t, startedWith(t, b.dsn, t.TempDir()))
-	expectSetup(t, b, during, "a third has ended")
-	closed(t, startedWith(t, b.dsn, folder))
-	expectSetup(t, b, before, "one with the journal has ended")
-
-	first, _ := both("")
-	sql, noted := leftEnabled(first)
-	if !noted {
-		t.Fatalf("notes: %q", first.Notes())
-	}
-	for _, statement := range strings.Split(strings.TrimSuffix(sql, ";"), "; ") {
-		mysqldtest.Exec(t, b.db, statement)
-	}
-	expectSetup(t, b, before, "the SQL of the note was run")
+	closed(t, first)
+	expectRestored(t, b, before, "only the guest is left")
+	closed(t, visitor)
+	expectRestored(t, b, before, "all have ended")
 }
 
 // When runs end at the same time, the last one restores the setup.
@@ -192,12 +170,12 @@ func runsEndAtOnce(t *testing.T, b *bench) { endAtOnce(t, b, 1) }
 
 func endAtOnce(t *testing.T, b *bench, rounds int) {
 	t.Helper()
-	before, folder := setupRows(t, b.db), t.TempDir()
+	before := setupRows(t, b.db)
 	for range rounds {
 		var all sync.WaitGroup
-		for range 4 {
+		for range 8 {
 			all.Go(func() {
-				c := mysql.New(b.dsn, folder)
+				c := mysql.New(b.dsn)
 				if err := c.Start(context.Background()); err != nil {
 					t.Error(err)
 				}
@@ -205,10 +183,7 @@ func endAtOnce(t *testing.T, b *bench, rounds int) {
 			})
 		}
 		all.Wait()
-		expectSetup(t, b, before, "all have ended")
-		if left := journals(t, folder); len(left) > 0 {
-			t.Errorf("journals are left: %q", left)
-		}
+		expectRestored(t, b, before, "all have ended")
 	}
 }
 
@@ -217,7 +192,7 @@ func endAtOnce(t *testing.T, b *bench, rounds int) {
 func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	second := startedWith(t, b.dsn, "")
+	second := started(t, b.dsn)
 	polltest.Until(t, "the first run notices the second", func() bool { return shared(c) })
 	closed(t, second)
 	stopLoad := samplingtest.Load(t, b.db, 4, samplingtest.Brief, update)
@@ -239,70 +214,122 @@ func examiningDoesNotCountAsARun(t *testing.T, b *bench) {
 	if _, err := other.Describe(t.Context()); err != nil { // stays connected
 		t.Fatal(err)
 	}
-	c := startedWith(t, b.dsn, "")
+	c := started(t, b.dsn)
 	if _, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil {
 		t.Error(err)
 	}
 	closed(t, c)
-	expectSetup(t, b, before, "the run has ended")
+	expectRestored(t, b, before, "the run has ended")
 	if shared(c) {
 		t.Errorf("notes: %q", c.Notes())
 	}
 }
 
-// What a killed run has enabled is restored by the next run that ends alone.
+// What a killed run has left on is restored by the next run, through whichever address and
+// user it reaches the server: nothing of the killed run is needed, not even its folder.
 func killedRunIsRestored(t *testing.T, b *bench) {
-	before, folder := setupRows(t, b.db), t.TempDir()
-	killed(t, b.dsn, folder)
-	if maps.Equal(setupRows(t, b.db), before) {
-		t.Error("a killed run changed nothing, or restored it")
-	}
-	all := journals(t, folder)
-	if len(all) != 1 {
-		t.Fatalf("the journal is %q", all)
-	}
-	cfg, err := driver.ParseDSN(b.dsn)
-	if err != nil {
+	mysqldtest.Exec(t, b.db, mixedSetup...)
+	before := setupRows(t, b.db)
+	var socket string
+	if err := b.db.QueryRow("SELECT IF(@@socket LIKE '/%', @@socket, CONCAT(@@datadir, @@socket))").Scan(&socket); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(all[0])
-	if err != nil || strings.Contains(string(text), cfg.Passwd) {
-		t.Errorf("the journal holds a password: %s, %v", text, err)
+	ways := map[string]string{
+		"same DSN":  b.dsn,
+		"host name": with(t, b.dsn, func(c *driver.Config) { c.Addr = strings.Replace(c.Addr, "127.0.0.1", "localhost", 1) }),
+		"socket":    with(t, b.dsn, func(c *driver.Config) { c.Net, c.Addr = "unix", socket }),
+		"schema and parameters": with(t, b.dsn, func(c *driver.Config) {
+			c.DBName, c.Params = "", map[string]string{"max_heap_table_size": "16777216"}
+		}),
+		"user": rights(t, b, "next"),
 	}
-	other := filepath.Join(folder, ".instruments-other.json")
-	text = []byte(strings.Replace(string(text), cfg.Addr, "elsewhere:3306", 1))
-	if err := os.WriteFile(other, text, 0o600); err != nil {
-		t.Fatal(err)
+	for _, way := range slices.Sorted(maps.Keys(ways)) {
+		killed(t, b.dsn)
+		if maps.Equal(setupRows(t, b.db), before) {
+			t.Fatalf("%s: a killed run changed nothing, or restored it", way)
+		}
+		closed(t, started(t, ways[way]))
+		expectRestored(t, b, before, way+": the next run has ended")
 	}
-	closed(t, startedWith(t, b.dsn, folder))
-	expectSetup(t, b, before, "the next run has ended")
-	if left := journals(t, folder); !slices.Equal(left, []string{other}) {
-		t.Errorf("journals %q", left)
-	}
-	if left, err := os.ReadFile(other); err != nil || string(left) != string(text) {
-		t.Errorf("the journal of another database is %s, %v", left, err)
-	}
+}
 
-	// A folder that was created for the journal is removed with it.
-	folder = filepath.Join(folder, "runs")
-	next := startedWith(t, b.dsn, folder)
-	if len(journals(t, folder)) != 1 {
-		t.Error("there is no journal")
+// A run that is killed while another lasts is restored by the other.
+func killedRunIsRestoredByAnother(t *testing.T, b *bench) {
+	before := setupRows(t, b.db)
+	kill := running(t, b.dsn)
+	during := setupRows(t, b.db)
+	second := started(t, rights(t, b, "survivor"))
+	kill()
+	expectSetup(t, b, during, "the first was killed")
+	closed(t, second)
+	expectRestored(t, b, before, "the second has ended")
+}
+
+// An examination says what a killed run has left on, with the SQL that restores it. What
+// runs have on that last is not left on.
+func leftoversAreExamined(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db, mixedSetup...)
+	before := setupRows(t, b.db)
+	left := func() string {
+		t.Helper()
+		found, err := (mysql.Driver{}).Examine(t.Context(), b.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Left
 	}
-	closed(t, next)
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("the folder is left: %v", err)
+	if text := left(); text != "" {
+		t.Errorf("before any run: %q", text)
+	}
+	kill := running(t, b.dsn)
+	during := setupRows(t, b.db)
+	if text := left(); text != "" {
+		t.Errorf("during a run: %q", text)
+	}
+	kill()
+	text := left()
+	why, sql, _ := strings.Cut(text, "; run as an administrator: ")
+	if want := fmt.Sprintf("%d instruments and consumers are on since a run", len(changed(before, during))); !strings.Contains(why, want) {
+		t.Errorf("after kill -9: %q, want %q", text, want)
+	}
+	expectSetup(t, b, during, "examined")
+	for _, statement := range strings.Split(strings.TrimSuffix(sql, ";"), "; ") {
+		mysqldtest.Exec(t, b.db, statement)
+	}
+	expectRestored(t, b, before, "the SQL was run")
+	if text := left(); text != "" {
+		t.Errorf("restored: %q", text)
+	}
+}
+
+// What somebody has changed after a run was killed stays as it is.
+func laterChangesStay(t *testing.T, b *bench) {
+	before := setupRows(t, b.db)
+	killed(t, b.dsn)
+	on := changed(before, setupRows(t, b.db))
+	on = slices.DeleteFunc(on, func(name string) bool { return !strings.HasPrefix(name, "wait/synch/") })
+	if len(on) < 3 {
+		t.Fatalf("only %q are on", on)
+	}
+	mysqldtest.Exec(t, b.db,
+		fmt.Sprintf("UPDATE performance_schema.setup_instruments SET TIMED = 'YES' WHERE NAME = '%s'", on[0]),
+		fmt.Sprintf("UPDATE performance_schema.setup_instruments SET ENABLED = 'NO', TIMED = 'YES' WHERE NAME = '%s'", on[1]))
+	closed(t, started(t, b.dsn))
+	after := setupRows(t, b.db)
+	if left := changed(before, after); !slices.Equal(left, []string{on[0], on[1]}) || after[on[0]] != "YES YES" || after[on[1]] != "NO YES" {
+		t.Errorf("changed by hand: %q; changed in the end: %q, %q and %q", on[:2], left, after[on[0]], after[on[1]])
+	}
+	if n := marks(t, b); n > 0 {
+		t.Errorf("%d marks are left", n)
 	}
 }
 
 // A user who may update only one of the setup tables restores what a killed run enabled
-// there. What it enabled in the other one stays in the journal.
+// there. What it enabled in the other one stays marked.
 func killedRunIsRestoredAsRightsAllow(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, "CREATE USER 'some'@'%' IDENTIFIED BY 'rights'",
-		"GRANT SELECT, UPDATE ON performance_schema.* TO 'some'@'%'")
-	before, folder := setupRows(t, b.db), t.TempDir()
-	dsn := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "some", "rights" })
-	remaining := func() (consumers, instruments, files int) {
+	dsn := rights(t, b, "some")
+	before := setupRows(t, b.db)
+	remaining := func() (consumers, instruments, marked int) {
 		t.Helper()
 		for _, name := range changed(before, setupRows(t, b.db)) {
 			if strings.Contains(name, "/") {
@@ -311,23 +338,77 @@ func killedRunIsRestoredAsRightsAllow(t *testing.T, b *bench) {
 				consumers++
 			}
 		}
-		return consumers, instruments, len(journals(t, folder))
+		return consumers, instruments, marks(t, b)
 	}
-	killed(t, dsn, folder)
-	if consumers, instruments, files := remaining(); consumers == 0 || instruments == 0 || files != 1 {
-		t.Fatalf("a killed run left %d consumers, %d instruments and %d files", consumers, instruments, files)
+	killed(t, dsn)
+	if consumers, instruments, marked := remaining(); consumers == 0 || instruments == 0 || marked != consumers+instruments {
+		t.Fatalf("a killed run left %d consumers, %d instruments and %d marks", consumers, instruments, marked)
 	}
 	mysqldtest.Exec(t, b.db, "REVOKE UPDATE ON performance_schema.* FROM 'some'@'%'",
 		"GRANT UPDATE ON performance_schema.setup_instruments TO 'some'@'%'")
-	closed(t, startedWith(t, dsn, folder))
-	if consumers, instruments, files := remaining(); consumers == 0 || instruments != 0 || files != 1 {
-		t.Errorf("left are %d consumers, %d instruments and %d files", consumers, instruments, files)
+	closed(t, started(t, dsn))
+	if consumers, instruments, marked := remaining(); consumers == 0 || instruments != 0 || marked != consumers {
+		t.Errorf("left are %d consumers, %d instruments and %d marks", consumers, instruments, marked)
 	}
 	mysqldtest.Exec(t, b.db, "GRANT UPDATE ON performance_schema.setup_consumers TO 'some'@'%'")
-	closed(t, startedWith(t, dsn, folder))
-	if consumers, instruments, files := remaining(); consumers+instruments+files != 0 {
-		t.Errorf("left are %d consumers, %d instruments and %d files", consumers, instruments, files)
+	closed(t, started(t, dsn))
+	expectRestored(t, b, before, "the user may restore all")
+}
+
+// Where marks cannot be written nothing is switched on: it could not be restored.
+func nothingIsOnUnmarked(t *testing.T, b *bench) {
+	dsn := rights(t, b, "unmarked")
+	before := setupRows(t, b.db)
+	for _, right := range []string{"INSERT", "DELETE"} {
+		mysqldtest.Exec(t, b.db, "REVOKE "+right+" ON performance_schema.setup_objects FROM 'unmarked'@'%'")
+		c := started(t, dsn)
+		expectRestored(t, b, before, "a run without "+right)
+		if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "GRANT INSERT, DELETE ON performance_schema.setup_objects TO 'unmarked'@'%'") {
+			t.Errorf("notes: %q", notes)
+		}
+		closed(t, c)
+		mysqldtest.Exec(t, b.db, "GRANT "+right+" ON performance_schema.setup_objects TO 'unmarked'@'%'")
 	}
+}
+
+// A server that refuses marks or locks for any other reason costs a run its instruments, or
+// that it knows of other runs.
+func serverRefuses(t *testing.T, b *bench) {
+	before := setupRows(t, b.db)
+	through := func(words ...string) *mysql.Collector {
+		t.Helper()
+		return started(t, with(t, b.dsn, func(c *driver.Config) { c.Addr = databasetest.RewritingProxy(t, c.Addr, words...) }))
+	}
+	c := through("INTO performance_schema.setup_objects", "INTO performance_schema.no_such_table")
+	expectRestored(t, b, before, "without marks")
+	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "(the server refuses: ") {
+		t.Errorf("notes: %q", notes)
+	}
+	closed(t, c)
+	c = through("GET_LOCK(", "NO_SUCH_FUNCTION(", "IS_USED_LOCK(", "NO_SUCH_FUNCTION(")
+	if marks(t, b) == 0 || len(c.Notes()) > 0 {
+		t.Errorf("without locks: %d marks, notes %q", marks(t, b), c.Notes())
+	}
+	closed(t, c)
+	expectRestored(t, b, before, "without locks")
+}
+
+// A full setup_objects limits what is switched on.
+func TestMarksHaveNoRoom(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.4)
+	const flavour, room = "mariadb", 3 // the code is the same for both, and MariaDB starts faster
+	b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, fmt.Sprintf("--performance-schema-setup-objects-size=%d", 20+room)))
+	before := setupRows(t, b.db)
+	c := started(t, b.dsn)
+	if on := len(changed(before, setupRows(t, b.db))); on != room {
+		t.Errorf("%d rows are on, and there is room for %d marks", on, room)
+	}
+	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "setup_objects is full") {
+		t.Errorf("notes: %q", notes)
+	}
+	closed(t, c)
+	expectRestored(t, b, before, "the run has ended")
 }
 
 // A restart of the server has already reset what a killed run enabled. What is enabled
@@ -341,21 +422,59 @@ func TestSetupOfARestartedServerStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, folder := newBench(t, flavour, server), t.TempDir()
-	killed(t, b.dsn, folder)
+	b := newBench(t, flavour, server)
+	killed(t, b.dsn)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4 * time.Second) // longer than restartTolerance
 	o.Port, o.Args = server.Port(), []string{"--performance-schema-instrument=wait/%=ON", "--performance-schema-consumer-events-waits-current=ON"}
 	if server, err = mysqld.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Kill() })
 	before := setupRows(t, b.db)
-	closed(t, startedWith(t, b.dsn, folder))
-	expectSetup(t, b, before, "a run after the restart has ended")
-	if left := journals(t, folder); len(left) > 0 {
-		t.Errorf("journals are left: %q", left)
+	closed(t, started(t, b.dsn))
+	expectRestored(t, b, before, "a run after the restart has ended")
+}
+
+// After a failover the run restores what it has switched on at the new server, and nothing
+// that was on there before. What it has left on at the old one, the next run there restores.
+func TestSetupOfAnotherServerStays(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.3)
+	const flavour = "mariadb" // the code is the same for both, and MariaDB starts faster
+	benchOf := func() *bench { return newBench(t, flavour, mysqldtest.StartInMemory(t, flavour)) }
+	old, next := benchOf(), benchOf()
+	// On at the new server, and switched on by the run at the old one.
+	mysqldtest.Exec(t, next.db, "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES' WHERE NAME LIKE 'wait/synch/%LOCK_log' OR NAME LIKE 'wait/synch/cond/sql/THD%'",
+		"UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME = 'events_waits_current'",
+		"GRANT ALL ON *.* TO 'one'@'%' IDENTIFIED BY 'o'")
+	mysqldtest.Exec(t, old.db, "GRANT ALL ON *.* TO 'one'@'%' IDENTIFIED BY 'o'")
+	beforeOld, beforeNext := setupRows(t, old.db), setupRows(t, next.db)
+
+	addr, failOver := databasetest.FailoverProxy(t, address(t, old), address(t, next))
+	c := started(t, with(t, old.dsn, func(c *driver.Config) { c.User, c.Passwd, c.Addr = "one", "o", addr }))
+	r := samplingtest.Start(t, c)
+	r.Await(t, 1)
+	failOver()
+	polltest.Until(t, "the run has instruments on at the new server", func() bool { return marks(t, next) > 0 })
+	if _, err := r.Stop(t); err != nil {
+		t.Error(err)
 	}
+	closed(t, c)
+	expectRestored(t, next, beforeNext, "the run has ended at the new server")
+	if marks(t, old) == 0 {
+		t.Error("nothing is marked at the old server")
+	}
+	closed(t, started(t, old.dsn))
+	expectRestored(t, old, beforeOld, "another run has ended at the old server")
+}
+
+func address(t *testing.T, b *bench) string {
+	t.Helper()
+	c, err := driver.ParseDSN(b.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Addr
 }

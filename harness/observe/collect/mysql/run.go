@@ -108,7 +108,7 @@ func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read the holders of row locks: %w", err)
 	}
 	if w.reads++; w.reads%otherRunsEvery == 0 {
-		others, err := w.c.otherRuns(ctx)
+		others, err := w.c.link.others(ctx, restorer, guest)
 		if err != nil {
 			return all, fmt.Errorf("check for other runs: %w", err)
 		}

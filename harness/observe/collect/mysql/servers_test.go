@@ -45,18 +45,26 @@ func TestSetup(t *testing.T) {
 	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		budget.CPUs(t, map[string]float64{"mariadb": 0.15, "mysql": 0.2}[flavour])
 		trusted := databasetest.NewAuthority(t)
-		b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key))
+		b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--performance-schema-session-connect-attrs-size=0", "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key))
 		sequence([]benchTest{
 			{"instruments are restored", instrumentsAreRestored},
 			{"cancelled start is restored", cancelledStartIsRestored},
 			{"two runs at once", twoRunsAtOnce},
-			{"two runs with separate journals", twoRunsWithSeparateJournals},
+			{"run with a guest", runWithAGuest},
 			{"runs end at once", runsEndAtOnce},
 			{"examining does not count as a run", examiningDoesNotCountAsARun},
 			{"killed run is restored", killedRunIsRestored},
+			{"killed run is restored by another", killedRunIsRestoredByAnother},
+			{"leftovers are examined", leftoversAreExamined},
+			{"later changes stay", laterChangesStay},
+			{"nothing is on unmarked", nothingIsOnUnmarked},
+			{"server refuses", serverRefuses},
 			{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
 			{"examine", examine},
-			{"user without any rights", userWithoutAnyRights},
+			{"user of the ledger alone", userOfTheLedgerAlone},
+			{"read-only server", readOnlyServer},
+			{"statements are not logged", statementsAreNotLogged},
+			{"hostile defaults", hostileDefaults},
 			{"authority", func(t *testing.T, b *bench) { onlyItsAuthority(t, b, trusted) }},
 			{"connection killed", connectionKilled},
 			{"abandoned session", abandonedSession},
@@ -83,6 +91,7 @@ func sequence(all []benchTest) func(*testing.T, *bench) {
 // reset restores the instruments and consumers to their state before.
 func reset(t *testing.T, b *bench, before map[string]string) {
 	t.Helper()
+	mysqldtest.Exec(t, b.db, "DELETE FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA LIKE 'assay%'")
 	for _, name := range changed(before, setupRows(t, b.db)) {
 		var enabled, timed string
 		if _, err := fmt.Sscan(before[name], &enabled, &timed); err != nil {

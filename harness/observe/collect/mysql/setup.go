@@ -2,113 +2,135 @@ package mysql
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
-// formerSetup is the state before the run of the consumers and instruments that it
-// enabled. Exactly these rows are restored.
-type formerSetup struct {
-	Consumers   []string     `json:"consumers,omitempty"` // were disabled
-	Instruments []instrument `json:"instruments,omitempty"`
+// A run switches on consumers and instruments of performance_schema that are off. Before
+// it does, it marks each in the server: by a row of setup_objects that names it in place
+// of a table, with its former state, in a schema that does not exist. No table is affected
+// by such a row. It lives in memory exactly as long as what it describes, so that a
+// restart of the server removes both; it is neither replicated nor written to the binlog;
+// and whoever connects to the server finds it, from any machine, by any name and as any
+// user. What a killed run has left on is therefore restored by the next run or by hand,
+// with the same statements.
+
+// setup is one of the two tables that switch on what the collector reads. In its conditions
+// and assignments s is a row of that table, and m the mark of that row.
+type setup struct {
+	table   string // in performance_schema
+	mark    string // OBJECT_SCHEMA of its marks
+	kind    string // prefix of names in the record
+	missing string // condition: the row is needed, and off
+	former  string // columns of the row that become ENABLED and TIMED of its mark
+	on      string // assignments that switch the row on
+	ours    string // condition: the row is as a run has left it, and nobody has changed it since
+	back    string // assignments that restore the row
 }
 
-// instrument is the former state of a row of setup_instruments; each column is YES or
-// NO.
-type instrument struct {
-	Name    string `json:"name"`
-	Enabled string `json:"enabled"`
-	Timed   string `json:"timed"`
+const (
+	// timedInstrument is the only instrument whose time is needed, to find the sessions
+	// that wait for a row lock. The others only need to be visible: reading the clock
+	// twice per event is half of the cost of those of MYSQL_BIN_LOG (MySQL 9.7.4, one
+	// session, nothing flushed: 3.2 of 70 us CPU per commit, untimed 1.4).
+	timedInstrument = "wait/io/table/sql/handler"
+	// excludedInstrument is not enabled, although it is one of MYSQL_BIN_LOG: every
+	// commit takes this mutex, and it was in 1 of 17,000 samples of 32 sessions.
+	excludedInstrument = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
+	// longestName is the width of OBJECT_NAME. No instrument that is needed has a longer
+	// name.
+	longestName = 64
+)
+
+// consumers are needed. By default MySQL enables all but events_waits_current, MariaDB
+// 10.11 all but the first two (WAITS section 3).
+var consumers = setup{
+	table: "setup_consumers", mark: "assay: consumer to restore", kind: "consumer/",
+	missing: "s.ENABLED = 'NO' AND s.NAME IN " + list([]string{
+		"events_waits_current", "events_statements_current",
+		"global_instrumentation", "thread_instrumentation", "statements_digest",
+	}),
+	former: "s.ENABLED, 'NO'", // it has no other state
+	on:     "s.ENABLED = 'YES'",
+	ours:   "s.ENABLED = 'YES'",
+	back:   "s.ENABLED = m.ENABLED",
 }
 
-// change is a statement that changes rows of a setup table.
-type change struct {
-	table, statement string
-	names            []string
-}
-
-func (s formerSetup) empty() bool { return len(s.Consumers)+len(s.Instruments) == 0 }
-
-func (s formerSetup) has(name string) bool {
-	return slices.Contains(s.Consumers, name) || slices.ContainsFunc(s.Instruments, func(i instrument) bool { return i.Name == name })
-}
-
-// union returns s with the rows of more that it lacks. For the others the state in s was
-// read earlier, so it is the former one.
-func (s formerSetup) union(more formerSetup) formerSetup {
-	return formerSetup{
-		append(slices.Clone(s.Consumers), slices.DeleteFunc(slices.Clone(more.Consumers), s.has)...),
-		append(slices.Clone(s.Instruments), slices.DeleteFunc(slices.Clone(more.Instruments), func(i instrument) bool { return s.has(i.Name) })...),
+// instruments returns the setup of the instruments that match these LIKE patterns. An
+// underscore matches any character, but no other instrument exists that would match.
+func instruments(patterns []string) setup {
+	timed := "s.NAME = " + quote(timedInstrument)
+	like := make([]string, len(patterns))
+	for i, p := range patterns {
+		like[i] = "s.NAME LIKE " + quote(p)
+	}
+	return setup{
+		table: "setup_instruments", mark: "assay: instrument to restore",
+		missing: fmt.Sprintf("(s.ENABLED = 'NO' OR s.TIMED = 'NO' AND %s) AND s.NAME <> %s AND CHAR_LENGTH(s.NAME) <= %d AND (%s)",
+			timed, quote(excludedInstrument), longestName, strings.Join(like, " OR ")),
+		former: "s.ENABLED, COALESCE(s.TIMED, 'NO')",
+		on:     "s.ENABLED = 'YES', s.TIMED = IF(" + timed + ", 'YES', s.TIMED)",
+		ours:   "s.ENABLED = 'YES' AND COALESCE(s.TIMED, 'NO') = IF(" + timed + ", 'YES', m.TIMED)",
+		back:   "s.ENABLED = m.ENABLED, s.TIMED = m.TIMED",
 	}
 }
 
-// except returns s without the rows of these names.
-func (s formerSetup) except(names []string) formerSetup {
-	excepted := func(name string) bool { return slices.Contains(names, name) }
-	return formerSetup{
-		slices.DeleteFunc(slices.Clone(s.Consumers), excepted),
-		slices.DeleteFunc(slices.Clone(s.Instruments), func(i instrument) bool { return excepted(i.Name) }),
+// readMissing returns the query for the names of rows that are needed and off.
+func (s setup) readMissing() string {
+	return fmt.Sprintf("SELECT s.NAME FROM performance_schema.%s s WHERE %s", s.table, s.missing)
+}
+
+// readMarked returns the query for the names of rows that runs have switched on.
+func (s setup) readMarked() string {
+	return "SELECT OBJECT_NAME FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA = " + quote(s.mark)
+}
+
+// switchOn returns the statements that mark what is missing, and switch on what is marked.
+// A mark of a row that is off is outdated: its former state is that of now.
+func (s setup) switchOn() []string {
+	return []string{
+		s.forgetMissing(),
+		fmt.Sprintf("INSERT INTO performance_schema.setup_objects (OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, ENABLED, TIMED) SELECT 'TABLE', %s, s.NAME, %s FROM performance_schema.%s s WHERE %s",
+			quote(s.mark), s.former, s.table, s.missing),
+		s.updateMarked(s.on, s.missing),
 	}
 }
 
-// names lists the enabled rows, for the record.
-func (s formerSetup) names() []string {
-	all := instrumentNames(s.Instruments)
-	for _, c := range s.Consumers {
-		all = append(all, "consumer/"+c)
-	}
-	slices.Sort(all)
-	return all
+// forgetMissing returns the statement that removes the marks of rows that are off.
+func (s setup) forgetMissing() string {
+	return fmt.Sprintf("DELETE FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA = %s AND OBJECT_NAME IN (%s)", quote(s.mark), s.readMissing())
 }
 
-// enable returns the changes that enable all rows.
-func (s formerSetup) enable() (all []change) {
-	if names := s.Consumers; len(names) > 0 {
-		all = append(all, change{setupConsumers, "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN " + list(names), names})
+// restore returns the statements that restore what is marked, unless somebody has changed
+// it since, and remove the marks.
+func (s setup) restore() []string {
+	return []string{
+		s.updateMarked(s.back, s.ours),
+		"DELETE FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA = " + quote(s.mark),
 	}
-	if names := instrumentNames(s.Instruments); len(names) > 0 {
-		all = append(all, change{
-			setupInstruments, "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = IF(NAME = " + quote(timedInstrument) + ", 'YES', TIMED) WHERE NAME IN " + list(names), names,
-		})
-	}
-	return all
 }
 
-// restore returns the changes that restore the former state, one statement per state.
-func (s formerSetup) restore() (all []change) {
-	byState := map[[2]string][]string{}
-	for _, i := range s.Instruments {
-		state := [2]string{i.Enabled, i.Timed}
-		byState[state] = append(byState[state], i.Name)
-	}
-	for _, state := range slices.SortedFunc(maps.Keys(byState), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		names := slices.Sorted(slices.Values(byState[state]))
-		all = append(all, change{
-			setupInstruments, fmt.Sprintf("UPDATE performance_schema.setup_instruments SET ENABLED = %s, TIMED = %s WHERE NAME IN %s", quote(state[0]), quote(state[1]), list(names)), names,
-		})
-	}
-	if names := s.Consumers; len(names) > 0 {
-		all = append(all, change{setupConsumers, "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME IN " + list(names), names})
-	}
-	return all
+func (s setup) updateMarked(assignments, condition string) string {
+	return fmt.Sprintf("UPDATE performance_schema.%s s JOIN performance_schema.setup_objects m ON m.OBJECT_SCHEMA = %s AND m.OBJECT_NAME = s.NAME SET %s WHERE %s",
+		s.table, quote(s.mark), assignments, condition)
 }
 
-// restoreSQL returns the statements of restore on one line, for an administrator.
-func (s formerSetup) restoreSQL() string {
-	var all []string
-	for _, c := range s.restore() {
-		all = append(all, c.statement+";")
-	}
-	return strings.Join(all, " ")
+// none returns s with nothing missing: its statements need the same privileges, and change
+// nothing.
+func (s setup) none() setup {
+	s.missing = "FALSE"
+	return s
 }
 
-func instrumentNames(rows []instrument) []string {
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.Name
-	}
-	return names
+// grants returns the statements by which an administrator allows the account to switch on
+// and restore the table's rows.
+func (s setup) grants(account string) string {
+	return fmt.Sprintf("GRANT UPDATE ON performance_schema.%s TO %s; GRANT INSERT, DELETE ON performance_schema.setup_objects TO %s;", s.table, account, account)
+}
+
+// restoreSQL returns the statements that restore all that runs have left on, on one line,
+// for an administrator.
+func restoreSQL() string {
+	return strings.Join(append(consumers.restore(), instruments(nil).restore()...), "; ") + ";"
 }
 
 // list formats names as an SQL list.

@@ -37,9 +37,8 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	return database.NewDB(stdlib.OpenDB(*c), &dialect), nil
 }
 
-// Collector returns a collector for the server at the DSN. It changes nothing there, so it
-// needs no journal.
-func (Driver) Collector(dsn, _ string) sampling.Collector { return New(dsn) }
+// Collector returns a collector for the server at the DSN. It does not connect.
+func (Driver) Collector(dsn string) sampling.Collector { return New(dsn) }
 
 // Dialect describes the SQL of PostgreSQL.
 func (Driver) Dialect() *database.Dialect { return &dialect }

@@ -21,6 +21,8 @@ type Collector interface {
 type Examination struct {
 	Disabled int      // number of disabled instruments and consumers that a run would enable
 	Notes    []string // what could not be observed, each with the SQL that would fix it
+	Burdens  []string // what a run costs the server that it need not, likewise
+	Left     string   // what runs that were killed have left changed on the server, likewise; empty: nothing
 	Hints    []string // what else could be observed, likewise; optional for a run
 	// Variables are the status variables that could be read, by name.
 	Variables []string
