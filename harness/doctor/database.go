@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"assay/harness/doctor/probe"
@@ -69,7 +70,7 @@ func (s Subject) databaseFindings(d probe.Database, pool service.Pool) Findings 
 	if s.Insights != nil { // the waits are not read from the database itself
 		return all
 	}
-	return append(all, waits(d)...)
+	return slices.Concat(all, waits(d), burdens(d))
 }
 
 func databaseServer(d probe.Database) Finding {
@@ -153,14 +154,35 @@ func waits(d probe.Database) Findings {
 	case len(d.Waits.Notes) > 0:
 		var all Findings
 		for _, note := range d.Waits.Notes {
-			why, remedy, _ := strings.Cut(note, "; run as an administrator: ")
-			all = append(all, warn(CheckWaits, "incomplete", needed, why, "run as an administrator: "+remedy))
+			why, remedy := cutRemedy(note)
+			all = append(all, warn(CheckWaits, "incomplete", needed, why, remedy))
 		}
 		return all
 	case d.Waits.Disabled > 0:
 		return Findings{pass(CheckWaits, fmt.Sprintf("can be read; %d instruments and consumers are switched on for a run", d.Waits.Disabled), needed)}
 	}
 	return Findings{pass(CheckWaits, strings.Join(append([]string{"can be read"}, d.Waits.Hints...), "; "), needed)}
+}
+
+// burdens judges what runs that were killed have left on the server, and what a run costs
+// it.
+func burdens(d probe.Database) (all Findings) {
+	if d.Waits.Left != "" {
+		why, remedy := cutRemedy(d.Waits.Left)
+		all = append(all, fail(CheckLeftovers, "not as before the last run", "as before", why, remedy))
+	}
+	for _, burden := range d.Waits.Burdens {
+		why, remedy := cutRemedy(burden)
+		all = append(all, warn(CheckLogs, "the collector is logged", "not logged", why, remedy))
+	}
+	return all
+}
+
+// cutRemedy separates what a collector says from its remedy.
+func cutRemedy(note string) (why, remedy string) {
+	const as = "run as an administrator: "
+	why, remedy, _ = strings.Cut(note, "; "+as)
+	return why, as + remedy
 }
 
 // ledger judges a profile's two statements. A slow one is only a warning: a run gives it

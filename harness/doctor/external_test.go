@@ -232,6 +232,29 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// What a killed run has left on is lacking, with what restores it, and keeps no run from
+// starting: it restores that itself. What a run costs is a warning.
+func TestBurdens(t *testing.T) {
+	left := probe.Database{Waits: sampling.Examination{
+		Left:    "database: 7 instruments are on; run as an administrator: UPDATE y;",
+		Burdens: []string{"database: it is logged; run as an administrator: GRANT x;"},
+	}}
+	all := burdens(left)
+	if len(all) != 2 || all[0].State != Lacking || all[0].Remedy != "run as an administrator: UPDATE y;" || all[1].State != Warning || all[1].Why != "database: it is logged" {
+		t.Errorf("%+v", all)
+	}
+	if f, prevents := all.Lacking(); prevents {
+		t.Errorf("a run cannot start because of %+v", f)
+	}
+	var text strings.Builder
+	if err := all.WriteText(&text); err != nil || !strings.Contains(text.String(), "\nlacking: 1, warnings: 1; a run can start, and restores the database when it ends\n") {
+		t.Errorf("%s, %v", text.String(), err)
+	}
+	if none := burdens(probe.Database{}); len(none) > 0 {
+		t.Errorf("nothing is left, nothing is logged: %+v", none)
+	}
+}
+
 func TestLedger(t *testing.T) {
 	slow := fmt.Errorf("no answer within 3s: %w", context.DeadlineExceeded)
 	denied := errors.New("read: denied")

@@ -13,7 +13,7 @@ type State string
 const (
 	OK      State = "ok"
 	Warning State = "warning" // a run can start, and the user should know
-	Lacking State = "lacking" // no run can start
+	Lacking State = "lacking" // no run can start; of leftovers, which a run restores when it ends: the database is not as it was
 )
 
 // The checks.
@@ -31,6 +31,8 @@ const (
 	CheckConnections = "connections"
 	CheckDBClock     = "database-clock"
 	CheckWaits       = "waits"
+	CheckLeftovers   = "leftovers"
+	CheckLogs        = "logs"
 	CheckLedger      = "ledger"
 	CheckReaders     = "readers"
 	CheckGauges      = "gauges"
@@ -56,7 +58,7 @@ type Findings []Finding
 // Lacking is the first finding that prevents a run from starting.
 func (all Findings) Lacking() (Finding, bool) {
 	for _, f := range all {
-		if f.State == Lacking {
+		if f.State == Lacking && f.Check != CheckLeftovers {
 			return f, true
 		}
 	}

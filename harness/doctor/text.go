@@ -28,7 +28,11 @@ func (all Findings) WriteText(w io.Writer) error {
 		}
 	}
 	if lacking := all.Count(Lacking); lacking > 0 {
-		fmt.Fprintf(&b, "\nlacking: %d, warnings: %d; no run can start\n", lacking, all.Count(Warning))
+		outcome := "a run can start, and restores the database when it ends"
+		if _, prevented := all.Lacking(); prevented {
+			outcome = "no run can start"
+		}
+		fmt.Fprintf(&b, "\nlacking: %d, warnings: %d; %s\n", lacking, all.Count(Warning), outcome)
 	} else {
 		fmt.Fprintf(&b, "\nnothing is lacking, warnings: %d\n", all.Count(Warning))
 	}
