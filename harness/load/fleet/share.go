@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
@@ -49,6 +50,11 @@ func (s Spec) marks() *mark.Options {
 	return &mark.Options{Run: s.Run, Seed: s.Plan.Seed, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
 }
 
+// dnsTTL is how long a worker connects to the addresses that a name had, unless the script
+// sets its own (options.dns). k6's default of 5 minutes would charge a system that fails over
+// by DNS with the generator's memory: its clients follow within the TTL of its records.
+const dnsTTL = 5 * time.Second
+
 // Assignment is the share of worker i, without its credential. Each flow is a scenario of
 // k6, with an executor of its own.
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
@@ -72,7 +78,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 		scenarios[name] = scenario
 		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: p.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: p.Flow == "" || p.Ledger != nil})
 	}
-	config, err := json.Marshal(map[string]any{"scenarios": scenarios})
+	config, err := json.Marshal(map[string]any{"scenarios": scenarios, "dns": map[string]string{"ttl": dnsTTL.String()}})
 	if err != nil {
 		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)
 	}

@@ -66,7 +66,11 @@ func TestAssignment(t *testing.T) {
 				Executor string
 				Assay    arrivals.Parameters
 			}
+			DNS struct{ TTL string }
 		}](t, a.Config)
+		if config.DNS.TTL != "5s" {
+			t.Errorf("an address is remembered for %q", config.DNS.TTL)
+		}
 		one := config.Scenarios["payment"]
 		if len(config.Scenarios) != 1 || one.Executor != arrivals.ExecutorType || one.Assay.RunSetup != (i == 0) || !slices.Equal(one.Assay.Hosts, s.Hosts) ||
 			one.Assay.Seed != 42 || one.Assay.VUs != s.Plan.Workers[i].VUs || one.Assay.Timeout != 5*time.Second || !slices.Equal(one.Assay.Stages, s.Plan.Stages) {
