@@ -42,7 +42,7 @@ func memory(free int64, all []Size) Finding {
 	s := largestBy(all, func(s Size) float64 { _, heavy := s.Memory(); return float64(heavy) })
 	light, heavy := s.Memory()
 	needed := fmt.Sprintf("%s to %s%s", bytesText(light), bytesText(heavy), s.forProfile())
-	remedy := "free memory, or plan fewer VUs: by a shorter timeout, or a tighter p(N) of transaction_duration"
+	remedy := "free memory, raise the limit that this process has (ulimit -v, cgroup), or plan fewer VUs: by a shorter timeout, or a tighter p(N) of transaction_duration"
 	switch observed := bytesText(free) + " available"; {
 	case free < 0:
 		return warn(CheckMemory, "not known", needed, "available memory cannot be read", "free -m")
@@ -131,14 +131,18 @@ func folder(f probe.Folder) Finding {
 
 // disk judges the free disk space for the records of all runs.
 func disk(f probe.Folder, all []Size) Finding {
-	var record, outage int64
+	var record, outage, files int64
 	for _, s := range all {
 		r, o := s.Disk()
-		record, outage = record+r, outage+o
+		record, outage, files = record+r, outage+o, files+s.Files()
 	}
 	needed := "about " + bytesText(record)
 	remedy := "free disk space (df -h " + f.At + "), or name a folder on another disk with --out or --runs"
 	switch observed := bytesText(f.Free) + " free"; {
+	case f.Files >= 0 && f.Files < files:
+		return fail(CheckDisk, fmt.Sprintf("%d files", f.Files), fmt.Sprintf("%d files", files), fmt.Sprintf(
+			"the disk of %s has inodes for %d more files, and the record may need %d", f.Path, f.Files, files,
+		), "remove files (df -i "+f.At+"), or name a folder on another disk with --out or --runs")
 	case f.Free < 0:
 		return warn(CheckDisk, "not known", needed, "the free space of "+f.Path+" cannot be read", "df -h "+f.At)
 	case f.Free < record:

@@ -140,8 +140,13 @@ func TestFolderAndDisk(t *testing.T) {
 		{outage + more, OK, ""},
 	} {
 		t.Run(fmt.Sprint(c.free), func(t *testing.T) {
-			expect(t, disk(probe.Folder{Path: "runs", Free: c.free}, []Size{small, large}), c.state, c.words)
+			expect(t, disk(probe.Folder{Path: "runs", Free: c.free, Files: -1}, []Size{small, large}), c.state, c.words)
 		})
+	}
+	// Each run has files of its own, and of each worker.
+	for files, state := range map[int64]State{0: Lacking, 53: Lacking, 54: OK, -1: OK} {
+		expect(t, disk(probe.Folder{Path: "runs", At: "/mnt", Free: outage + more, Files: files}, []Size{small, large}), state,
+			map[State]string{Lacking: fmt.Sprintf("the disk of runs has inodes for %d more files, and the record may need 54", files)}[state])
 	}
 }
 

@@ -137,6 +137,13 @@ const (
 	logLine         = 300
 )
 
+// Files and folders of a run folder: 24 of every run, with those that exist while another
+// one is written, and a log and the acknowledged transactions of each worker.
+const (
+	recordFiles = 24
+	workerFiles = 2
+)
+
 // Disk is the expected size of the record in bytes; outage is its size if every
 // transaction fails and is logged.
 func (s Size) Disk() (record, outage int64) {
@@ -146,6 +153,9 @@ func (s Size) Disk() (record, outage int64) {
 	}
 	return record, record + s.Arrivals*logLine
 }
+
+// Files is the largest number of files and folders that the run folder needs.
+func (s Size) Files() int64 { return recordFiles + workerFiles*int64(s.Workers) }
 
 // String is the size and the expected CPU usage, for display.
 func (s Size) String() string {

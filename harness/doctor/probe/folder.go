@@ -16,13 +16,15 @@ type Folder struct {
 	At   string // the nearest existing folder, Path or a parent
 	Err  error  // why nothing can be written there
 	Free int64  // bytes; -1: unknown
+
+	Files int64 // that can still be made (free inodes); -1: unknown, or not limited
 }
 
 // ExamineFolder makes a temporary folder in dir, or in its nearest existing parent,
 // writes a file in it, and removes both. Checking permissions would not be enough: root
 // may write anywhere, but not to a read-only file system.
 func ExamineFolder(dir string) Folder {
-	f := Folder{Path: dir, Free: -1}
+	f := Folder{Path: dir, Free: -1, Files: -1}
 	at, err := existing(dir)
 	if err == nil {
 		err = tryToWrite(at)
@@ -31,6 +33,9 @@ func ExamineFolder(dir string) Folder {
 	var stat unix.Statfs_t
 	if unix.Statfs(at, &stat) == nil {
 		f.Free = int64(stat.Bavail) * stat.Bsize
+		if stat.Files > 0 { // btrfs and others make inodes as they are needed
+			f.Files = int64(stat.Ffree)
+		}
 	}
 	return f
 }

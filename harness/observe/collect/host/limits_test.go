@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // All limits can be read on this machine.
@@ -14,6 +17,33 @@ func TestLimits(t *testing.T) {
 	}
 	if Namespace() == "" {
 		t.Error("the kernel is not identified")
+	}
+}
+
+// The limit on the address space of a process (ulimit -v) counts as well.
+func TestLimitedMemory(t *testing.T) {
+	self, err := procfs.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &before); err != nil {
+		t.Fatal(err)
+	}
+	const left = 1 << 30
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: status.VmSize + left, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	limits := ReadLimits()
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &before); err != nil {
+		t.Fatal(err)
+	}
+	if limits.Memory < left/2 || limits.Memory > left {
+		t.Errorf("%d bytes are left, want at most %d", limits.Memory, left)
 	}
 }
 
