@@ -93,13 +93,19 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
 	}
 	w.run, w.made = p.Run, made
+	// Another run may have used the folder since it was found to be empty: what it has made
+	// is not this one's to discard.
+	if err := os.Mkdir(w.path(), 0o755); err != nil {
+		w.unlock(false)
+		return nil, fmt.Errorf("create run folder: %w", err)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Discard())
 		}
 	}()
 	for _, sub := range []string{ledgerDir, workersDir} {
-		if err := os.MkdirAll(w.path(sub), 0o755); err != nil {
+		if err := os.Mkdir(w.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("create run folder: %w", err)
 		}
 	}
@@ -239,10 +245,11 @@ func (w *Writer) closeFiles() (err error) {
 // Discard closes the files of a run that never started, and removes its evidence and
 // the folders that Create made.
 func (w *Writer) Discard() error {
-	errs := []error{w.closeFiles(), os.RemoveAll(w.path())}
+	_ = w.closeFiles() // what they lack is removed too
+	err := os.RemoveAll(w.path())
 	w.unlock(true)
 	removeEmpty(w.made)
-	return errors.Join(errs...)
+	return err
 }
 
 // removeEmpty removes folders that Create made, unless another run has started in them.

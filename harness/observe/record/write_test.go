@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +54,36 @@ func latencies(source string, sequence uint64, values ...float64) metric.Frame {
 	return metric.Frame{
 		Source: source, Sequence: sequence, Second: 1_795_219_940,
 		Points: []metric.Point{metric.HistPoint(metric.NewSeries("d", "ms"), metrictest.Hist(values...)), metric.CounterPoint(metric.NewSeries("n", "", "k", "v"), float64(len(values)))},
+	}
+}
+
+// Where several runs are begun in one folder at the same time, one of them has it, and the
+// others leave its files alone.
+func TestCreateAtTheSameTime(t *testing.T) {
+	for range 20 {
+		dir, begin := t.TempDir(), make(chan struct{})
+		var started sync.WaitGroup
+		var made atomic.Int32
+		for i := range 8 {
+			started.Go(func() {
+				p := aPlan()
+				<-begin
+				p.Run = fmt.Sprint("run-", i)
+				w, err := Create(dir, p)
+				if err != nil {
+					return
+				}
+				made.Add(1)
+				if err := w.Seal(Facts{Ledger: LedgerFact{State: StateAbsent}}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(begin)
+		started.Wait()
+		if err := CheckSeal(dir); err != nil || made.Load() != 1 {
+			t.Fatalf("%d runs have the folder: %v", made.Load(), err)
+		}
 	}
 }
 
