@@ -128,7 +128,7 @@ func (r *run) create(context.Context) (err error) {
 		Scripts: scripts, Scope: r.Scope, Tool: r.Tool, Overrides: r.Overrides,
 	}
 	if r.writer, err = record.Create(r.Dir, r.planned); err != nil {
-		return hint.With(err, "name another folder with --out")
+		return hint.Or(err, otherFolder)
 	}
 	r.looks = newLooks(r.plan, r.Undecided)
 	return nil
@@ -148,7 +148,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	environment := r.environment(ctx)
 	if err := r.writer.Environment(environment); err != nil {
-		return err
+		return hint.With(err, otherFolder)
 	}
 	t0, err := r.awaitStart(ctx)
 	if err != nil {
@@ -164,8 +164,11 @@ func (r *run) start(ctx context.Context) error {
 	if r.Join.Remote && r.Join.Token != "" {
 		r.step("if this coordinator is killed, continue within 30 s: assay certify --resume " + r.Dir)
 	}
-	return r.saveState()
+	return hint.With(r.saveState(), otherFolder)
 }
+
+// otherFolder is the next step if a run could not begin its folder.
+const otherFolder = "make room on its disk (df -h, df -i), or name another folder with --out"
 
 // finish stops the collectors, reconciles the ledger, seals the record, and removes the
 // run's rows and the workers. After ctx is done it still does so, but compares no ledger.

@@ -274,6 +274,8 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 	limit := r.startTimeout()
 	tooLong := fmt.Errorf("the limit is %s", limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		tick := time.NewTicker(time.Second)
@@ -282,6 +284,8 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 			select {
 			case <-ctx.Done():
 				return
+			case err := <-r.writeErrors: // by what the collectors have measured
+				giveUp(hint.With(err, otherFolder))
 			case <-tick.C:
 				r.coordinator.LoseSilent()
 			}
@@ -297,6 +301,8 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 		next = "look for what takes so long in its init code or setup(): assay k6 run " + r.script().String()
 	case !errors.As(err, &ended):
 		return t0, err
+	case ended.Status == "": // the worker could not even start k6
+		next = "mend what its error names; its files are in the folder of TMPDIR"
 	case ended.Status != strconv.Itoa(arrivals.EgressViolationExit): // alone, it would send to that host
 		next = "try the scenario alone: assay k6 run " + r.script().String()
 	}

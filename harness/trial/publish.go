@@ -31,7 +31,7 @@ func Publish(dir string, r Result, key *signature.PrivateKey) (issue.Issue, erro
 	if err != nil {
 		return issue.Issue{}, err
 	}
-	return i, publish(dir, i, r.Record)
+	return i, hint.Or(publish(dir, i, r.Record), "make room on its disk (df -h, df -i); then write the certificate: assay judge "+dir)
 }
 
 // Rejudge judges a sealed run folder by the SLOs and rules of another thresholds

@@ -92,11 +92,13 @@ const Lost = record.ExitLost
 // String is one line.
 func (e Exit) String() string {
 	text := e.Source + " ended: " + e.Status
-	if _, err := strconv.Atoi(e.Status); err == nil {
+	switch _, err := strconv.Atoi(e.Status); {
+	case err == nil:
 		text = e.Source + " ended with status " + e.Status
-	}
-	if e.Status == Lost {
+	case e.Status == Lost:
 		text = e.Source + " is lost"
+	case e.Status == "": // without k6
+		text = e.Source + " ended"
 	}
 	if e.Error != "" {
 		text += ": " + e.Error

@@ -353,8 +353,8 @@ func TestWorkersJoinAtOnce(t *testing.T) {
 
 // Exits come from the workers, from their processes on this machine, or from silence.
 func TestExits(t *testing.T) {
-	c := coordinate(t, 4, anyMetrics)
-	worker := c.join(t, 4)
+	c := coordinate(t, 5, anyMetrics)
+	worker := c.join(t, 5)
 	const failed = `time="2026-11-20T23:54:40Z" level=error msg="Error: no stock\n\tat file:///srv/pay.js:1:34(3)\n" hint="script exception"` + "\n"
 	for offset := 0; offset < len(failed); offset += 40 {
 		part := []byte(failed[max(0, offset-5):min(offset+40, len(failed))])
@@ -383,12 +383,16 @@ func TestExits(t *testing.T) {
 		t.Error("done before the last has ended")
 	default:
 	}
+	if err := worker[4].Exit(t.Context(), wire.Exit{Error: "no space left on device"}); err != nil { // before it had started k6
+		t.Fatal(err)
+	}
 	c.LoseAll("it did not end in time")
 	want := []string{
 		"worker/0 ended with status 0",
 		"worker/1 ended with status 107: Error: no stock (pay.js:1:34)",
 		"worker/2 ended: signal: killed",
 		"worker/3 is lost: it did not end in time",
+		"worker/4 ended: no space left on device",
 	}
 	reported := map[string]bool{}
 	for i, e := range c.Exits() {

@@ -35,7 +35,7 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 		return
 	}
 	if err := r.commit(r.acknowledge(source, sequence, entries)); err != nil {
-		r.refuse(w, "acknowledgements not recorded", err)
+		r.refuse(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

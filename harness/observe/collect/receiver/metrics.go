@@ -38,7 +38,7 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err := r.commit(number, err); err != nil {
-		r.refuse(w, "frame not recorded", err)
+		r.refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")

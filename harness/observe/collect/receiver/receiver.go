@@ -144,14 +144,14 @@ func (r *Receiver) commit(number uint64, err error) error {
 	return nil
 }
 
-// refuse responds to a message that was not recorded. After Close this is not an error,
-// and the response tells the sender not to retry.
-func (r *Receiver) refuse(w http.ResponseWriter, what string, err error) {
+// refuse responds to a message that was not recorded. Nothing can be recorded after that:
+// whoever owns the sinks reports why and ends the run. After Close this is not an error, and
+// the response tells the sender not to retry.
+func (r *Receiver) refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errClosed) {
 		http.Error(w, err.Error(), http.StatusGone)
 		return
 	}
-	r.log.Error(what, "error", err)
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
