@@ -95,7 +95,7 @@ func (l *reconciler) awaitRows(ctx context.Context, db *database.DB, want int64,
 
 // count counts the rows of the run without fetching them.
 func (l *reconciler) count(ctx context.Context, db *database.DB) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	total := int64(0)
 	for _, of := range l.ledgers {

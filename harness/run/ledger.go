@@ -49,12 +49,13 @@ type reconciler struct {
 	dsn        string
 	wait       time.Duration      // for a row, after the last one that appeared
 	limit      time.Duration      // of the wait in total
+	timeout    time.Duration      // of a statement; of one that returns rows, the time without one
 	violated   []record.Invariant // what came of the invariants; set by reconcile
 	arrival    *arrival           // of the rows so far; nil: none was waited for yet
 }
 
 func newReconciler(o Options) *reconciler {
-	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit}
+	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit, timeout: queryTimeout}
 	for i, of := range o.Profile.PerFlow() {
 		if of.Ledger != nil {
 			l.ledgers = append(l.ledgers, flowLedger{i, of.Ledger})
@@ -177,7 +178,7 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 }
 
 func (l *reconciler) remove(ctx context.Context, db *database.DB) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	return ledger.Remove(ctx, db, l.cleanup(), l.run)
 }
@@ -233,14 +234,14 @@ func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	const each = 1024
-	idle := time.AfterFunc(queryTimeout, func() { cancel(context.DeadlineExceeded) })
+	idle := time.AfterFunc(l.timeout, func() { cancel(context.DeadlineExceeded) })
 	defer idle.Stop()
 	rows := 0
 	err = w.Persisted(func(add func(ledger.Entry) error) error {
 		for _, of := range l.ledgers {
 			err := ledger.Read(ctx, db, of.Persisted, l.run, func(e ledger.Entry) error {
 				if rows++; rows%each == 0 {
-					idle.Reset(queryTimeout)
+					idle.Reset(l.timeout)
 				}
 				e.Flow = of.flow
 				return add(e)
@@ -248,7 +249,7 @@ func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer
 			if err != nil {
 				return err
 			}
-			idle.Reset(queryTimeout)
+			idle.Reset(l.timeout)
 		}
 		return nil
 	})

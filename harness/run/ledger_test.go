@@ -36,7 +36,7 @@ func TestCleanupRetriesAfterDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			dsn.DBName = "shop"
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), timeout: queryTimeout, ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{
 				"DELETE a, b FROM a STRAIGHT_JOIN b ON a.run_id = ? AND b.id = a.id AND b.run_id = ?",
 				"DELETE FROM c WHERE run_id = ?",
 			}}}}}

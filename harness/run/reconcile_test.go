@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,6 +37,7 @@ func TestReconcile(t *testing.T) {
 	const waits, minute = 300 * time.Millisecond, time.Minute
 	for name, c := range map[string]struct {
 		wait      time.Duration
+		timeout   time.Duration                                       // of a statement; 0: that of a run
 		meanwhile func(t *testing.T, cancel func(), ledgerDir string) // while the first row is there and the second is not
 		want      record.LedgerFact
 		missing   int64
@@ -57,6 +59,19 @@ func TestReconcile(t *testing.T) {
 				t.Error(err)
 			}
 		}, want: record.LedgerFact{State: record.StateOK}},
+		// The database hangs at the query, here by a lock: that is no data, and no hang.
+		"locked": {wait: minute, timeout: 2 * time.Second, meanwhile: func(t *testing.T, _ func(), _ string) {
+			t.Helper()
+			conn, err := root.Conn(context.Background())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() }) // which releases the lock
+			if _, err := conn.ExecContext(context.Background(), "LOCK TABLES shop.locked WRITE"); err != nil {
+				t.Error(err)
+			}
+		}, want: record.LedgerFact{State: record.StateFailed, Reason: "timed out"}, writes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mysqldtest.Exec(
@@ -87,7 +102,7 @@ func TestReconcile(t *testing.T) {
 					}
 				}
 			})
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}}}
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, timeout: cmp.Or(c.timeout, queryTimeout), ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}}}
 			fact, writeError := l.reconcile(ctx, w)
 			if fact.State != c.want.State || fact.Reason != c.want.Reason || (writeError == nil) != c.writes {
 				t.Errorf("%+v, %v, want %+v", fact, writeError, c.want)
@@ -160,7 +175,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 			})
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}}}
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, timeout: queryTimeout, ledgers: []flowLedger{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}}}
 			l.await(t.Context(), acknowledged, func(string) {})
 			fact, err := l.reconcile(t.Context(), w)
 			if err != nil || fact.State != record.StateOK || fact.Unfinished != c.unfinished {
@@ -184,7 +199,7 @@ func TestCleanupInChunks(t *testing.T) {
 		t, root, "CREATE DATABASE shop", "CREATE TABLE shop.events (run_id VARCHAR(20), KEY (run_id))",
 		"INSERT INTO shop.events SELECT IF(seq > 10, 'r', 'other') FROM shop.seq_1_to_20000",
 	)
-	l := &reconciler{run: "r", dsn: server.DSN(), ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}}}
+	l := &reconciler{run: "r", dsn: server.DSN(), timeout: queryTimeout, ledgers: []flowLedger{{Ledger: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}}}
 	if err := l.clean(t.Context(), t.Context(), func(string) {}); err != nil {
 		t.Error(err)
 	}

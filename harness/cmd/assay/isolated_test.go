@@ -117,10 +117,15 @@ func (d *database) takeConnections(ctx context.Context, full func()) {
 // release-connections closes the connections of take-connections.
 func releaseConnections(ts *testscript.TestScript, _ bool, _ []string) { scriptDatabase(ts).release() }
 
-// mount-tmpfs FOLDER SIZE mounts a file system of that size, which needs root.
+// mount-tmpfs FOLDER SIZE [INODES] mounts a file system of that size, and for that many
+// files, which needs root.
 func mountTmpfs(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: mount-tmpfs FOLDER SIZE")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: mount-tmpfs FOLDER SIZE [INODES]")
+	}
+	options := "mode=777,size=" + args[1]
+	if len(args) == 3 {
+		options += ",nr_inodes=" + args[2]
 	}
 	folder := ts.MkAbs(args[0])
 	ts.Check(os.Mkdir(folder, 0o755))
@@ -132,8 +137,8 @@ func mountTmpfs(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: %v: %s", strings.Join(words, " "), err, output)
 		}
 	}
-	root("mount", "-t", "tmpfs", "-o", "size="+args[1]+",mode=777", "tmpfs", folder)
-	ts.Defer(func() { root("umount", folder) })
+	root("mount", "-t", "tmpfs", "-o", options, "tmpfs", folder)
+	ts.Defer(func() { root("umount", "--lazy", folder) }) // a process of a failed script may still use it
 }
 
 // no-processes [WORD...] fails if a process of the script is left, except those with
