@@ -59,6 +59,7 @@ func TestFailureModes(t *testing.T) {
 		"disk is full during", "disk is full while the run is initialised", "no inode is left", "full after the record was sealed", "temporary files is full", "too few inodes",
 		"memory of a process is limited", "limit on its memory", "everything stops for 20 s", "resolves to another address", "5 million rows", "hangs at the query of the ledger",
 		"in the same folder", "script is changed", "connection limit is reached during", "answers 500", "resets", "hangs", "garbage",
+		"connection pooler answers", "use a pooler", "logs every statement",
 		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
 		"redirects to itself", "redirects to another path", "redirects to a host that is not allowed", "DNS fails",
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",

@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
@@ -83,6 +84,11 @@ func (pgxDriver) OpenConnector(name string) (driver.Connector, error) {
 	return postgresConnector(name, "")
 }
 
+// execMode is the parameter of a DSN that says how statements are executed. Without it a
+// statement takes one round trip, as a prepared one does, and leaves none prepared in the
+// session: a script may go through a pooler, which would pass it on to other clients.
+const execMode = "default_query_exec_mode"
+
 // postgresConnector connects to a database other than the DSN's unless it is empty.
 func postgresConnector(dsn, schema string) (driver.Connector, error) {
 	config, err := pgx.ParseConfig(dsn)
@@ -91,5 +97,8 @@ func postgresConnector(dsn, schema string) (driver.Connector, error) {
 	}
 	config.Database = cmp.Or(schema, config.Database)
 	config.DialFunc = dialCounted
+	if !strings.Contains(dsn, execMode) {
+		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 	return stdlib.GetConnector(*config), nil
 }

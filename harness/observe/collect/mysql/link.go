@@ -75,11 +75,8 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	connector, err := driver.NewConnector(l.config)
-	if err != nil {
-		return fmt.Errorf("parse DSN: %w", err)
-	}
-	l.db = sql.OpenDB(connector)
+	var err error
+	l.db = sql.OpenDB(connector{l.config})
 	if l.conn, err = l.db.Conn(ctx); err != nil {
 		l.drop()
 		return fmt.Errorf("connect: %w", err)
