@@ -94,8 +94,7 @@ func resume(ctx context.Context, o Options) error {
 		r.beginView(*e)
 	}
 	r.injector, r.faults = &injector{}, r.undoFaults(ctx)
-	r.load(ctx)
-	return r.finish(ctx)
+	return r.complete(ctx)
 }
 
 // reopen continues the record.

@@ -219,6 +219,8 @@ func reason(err error) string {
 var (
 	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
 	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
+	// What Go writes before the stacks of a process that it ends.
+	goEnd = regexp.MustCompile(`(?m)^((?:panic|fatal error): .{0,200})`)
 	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// k6's action, before the error.
@@ -228,9 +230,12 @@ var (
 )
 
 // LastError returns the last error in a log of k6 as one line with the place in the
-// script, without the stack trace; "" if there is none.
+// script, without the stack trace, or why Go ended k6; "" if there is none.
 func LastError(log []byte) string {
 	all := logError.FindAllSubmatch(log, -1)
+	if ended := goEnd.FindSubmatch(log); ended != nil {
+		return string(ended[1])
+	}
 	if len(all) == 0 {
 		return ""
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/traffic"
@@ -62,16 +63,16 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 		r.free <- &block{done: make(chan struct{}, 1)}
 	}
 	for range workers {
-		go func() {
+		crash.Go(func() {
 			var p parser
 			for b := range r.work {
 				p.parse(b)
 				b.done <- struct{}{}
 			}
-		}()
+		})
 	}
 	inputs := make([]Input, len(names))
-	go func() {
+	crash.Go(func() {
 		defer close(r.work)
 		defer close(r.ordered)
 		for i, name := range names {
@@ -80,7 +81,7 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 				return
 			}
 		}
-	}()
+	})
 	tally := traffic.New(o.Traffic)
 	for {
 		select {

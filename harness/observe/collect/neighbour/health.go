@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/spec"
 )
@@ -80,7 +81,7 @@ func (h *health) request(ctx context.Context) error {
 func (h *health) run(ctx context.Context) {
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()
-	var open sync.WaitGroup
+	var open crash.Group
 	defer open.Wait()
 	for {
 		open.Go(func() {
