@@ -36,8 +36,9 @@ func newHealth(n spec.Neighbour) *health {
 	return &health{url: n.URL, timeout: n.Timeout, client: &http.Client{
 		Transport: &http.Transport{
 			// No proxy from the environment: the neighbour must be called directly.
-			MaxIdleConnsPerHost: 1,
-			DialContext:         (&net.Dialer{Timeout: n.Timeout}).DialContext,
+			MaxIdleConnsPerHost:    1,
+			MaxResponseHeaderBytes: maxHealthBody,
+			DialContext:            (&net.Dialer{Timeout: n.Timeout}).DialContext,
 		},
 		// A redirect is not a good answer, and could lead anywhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
