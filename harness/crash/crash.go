@@ -35,13 +35,18 @@ func Watch(ended func(error)) { watcher.Store(&ended) }
 
 // Report reports a panic of the goroutine that defers it to the function that Watch names.
 func Report() {
+	if left := recover(); left != nil {
+		Take(left)
+	}
+}
+
+// Take reports a panic that a library has recovered.
+func Take(left any) {
 	ended := watcher.Load()
 	if ended == nil {
-		return // the panic goes on
+		panic(left)
 	}
-	if left := recover(); left != nil {
-		(*ended)(newError(left))
-	}
+	(*ended)(newError(left))
 }
 
 // Go starts a goroutine whose panic is reported.

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	o.Progress = oneAtATime(o.Progress)
 	if o.Resume {
-		return resume(ctx, o)
+		return crash.Call(func() error { return resume(ctx, o) })
 	}
 	found, err := o.preflight(ctx)
 	if err != nil {

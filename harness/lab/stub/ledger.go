@@ -11,7 +11,6 @@ import (
 	"assay/harness/observe/ledger"
 )
 
-
 // call is one call that has ended.
 type call struct {
 	id       ledger.Hash

@@ -176,6 +176,9 @@ func (c *Coordinator) answerHeartbeat(w http.ResponseWriter, received time.Time)
 func (c *Coordinator) handleLog(w http.ResponseWriter, r *http.Request, number int) {
 	offset, err := strconv.ParseInt(r.Header.Get(wire.HeaderOffset), 10, 64)
 	text, readErr := io.ReadAll(r.Body)
+	if err == nil && offset < 0 {
+		err = errors.New("its offset is negative")
+	}
 	if err := errors.Join(err, readErr); err != nil {
 		http.Error(w, "malformed part of a log: "+err.Error(), http.StatusBadRequest)
 		return

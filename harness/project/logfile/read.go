@@ -66,7 +66,7 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 		crash.Go(func() {
 			var p parser
 			for b := range r.work {
-				p.parse(b)
+				b.failed = p.guarded(b)
 				b.done <- struct{}{}
 			}
 		})
@@ -77,7 +77,7 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 		defer close(r.ordered)
 		for i, name := range names {
 			inputs[i].Name = name
-			if r.failed = r.read(ctx, &inputs[i]); r.failed != nil {
+			if r.failed = crash.Call(func() error { return r.read(ctx, &inputs[i]) }); r.failed != nil {
 				return
 			}
 		}
@@ -95,6 +95,9 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 				return inputs, tally, mostlyUnderstood(inputs)
 			}
 			<-b.done
+			if b.failed != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", shown(b.source.input.Name), b.failed)
+			}
 			b.count(tally)
 			r.free <- b
 		}

@@ -6,6 +6,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/semconv"
@@ -158,7 +159,8 @@ type reading map[string]float64
 const errorPrefix = metric.ErrorsByClass + " "
 
 // parse reads an exposition in the text format.
-func parse(body []byte) (reading, error) {
+func parse(body []byte) (_ reading, err error) {
+	defer foreign.Guard(&err)
 	found, err := scrape.Parse(body, func(family string) bool { return families[family] })
 	if err != nil {
 		return nil, err
