@@ -117,6 +117,12 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request, number
 	if !decode(w, r, &m) {
 		return
 	}
+	select {
+	case <-c.assigned:
+	default:
+		http.Error(w, "the run has not given its workers their shares", http.StatusConflict)
+		return
+	}
 	err := c.Check(m.Metrics)
 	if want := c.shares[number].Archive; err == nil && m.Archive != want {
 		err = fmt.Errorf("%s runs another script: its archive is sha256:%s, the run's sha256:%s", metric.WorkerSource(number), m.Archive, want)
