@@ -21,7 +21,7 @@ import (
 )
 
 // A panic of ours under load, in the run itself or in one of its goroutines, ends the run in
-// order: its record is sealed and says why, the database is as it was, and neither workers nor
+// order: its record is sealed and says why, the database is restored, and neither workers nor
 // folders are left.
 func TestPanicUnderLoad(t *testing.T) {
 	cpus(t, 0.35)

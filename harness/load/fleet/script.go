@@ -222,7 +222,7 @@ var (
 	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
 	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
 	// What Go writes before the stacks of a process that it ends.
-	goEnd = regexp.MustCompile(`(?m)^((?:panic|fatal error): .{0,200})`)
+	goEnd = regexp.MustCompile(`(?m)^((?:panic|fatal error|SIG[A-Z]+): .{0,200})`)
 	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// k6's action, before the error.
