@@ -89,6 +89,14 @@ func TestReadText(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
+	if data, err := ReadLinked(path("link"), 4); err != nil || string(data) != "1234" {
+		t.Errorf("%q, %v", data, err)
+	}
+	for name, want := range map[string]error{"endless": ErrKind, "silent": ErrKind, "none": os.ErrNotExist} {
+		if _, err := ReadLinked(path(name), 4); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := ReadText(ctx, path("silent"), 4); !errors.Is(err, context.Canceled) {

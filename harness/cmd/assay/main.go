@@ -96,8 +96,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(context.Cause(ctx), &ours):
 		printError(stderr, ours)
-		if !errors.As(err, &code) && !errors.Is(err, context.Canceled) {
-			printError(stderr, err)
+		if all := joined(err); len(all) > 1 { // those of the cleanup
+			printError(stderr, errors.Join(all[1:]...))
 		}
 		return exitError
 	case err == nil:
