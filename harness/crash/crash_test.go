@@ -18,7 +18,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(err.Error()), err)
 	}
 	// In a library, it is the line of ours that called it.
-	if err := Call(func() error { strings.Repeat("a", -len(none)-1); return nil }); !strings.Contains(err.Error(), "crash_test.go") {
+	if err := Call(func() error { _ = strings.Repeat("a", -len(none)-1); return nil }); !strings.Contains(err.Error(), "crash_test.go") {
 		t.Errorf("%v", err)
 	}
 	own := errors.New("own")
