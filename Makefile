@@ -67,6 +67,14 @@ CHECK := $(GO) test -vet=off -p 4
 check: ## Run the tests that need no server and no clock (about 80 seconds, two cores; 3 minutes more to compile them the first time)
 	$(CHECK) $(TESTFLAGS) ./...
 
+FUZZTIME ?= 60s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target of CONTRIBUTING.md's list for FUZZTIME=60s
+	@sed -n 's/^|.*| `\(harness[^`]*\)` `\(Fuzz[^`]*\)` |$$/\1 \2/p' CONTRIBUTING.md | while read -r package target; do \
+		echo "$$package $$target" && $(GO) test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10s $(TESTFLAGS) "./$$package" </dev/null || exit 1; \
+	done
+
 .PHONY: test
 test: ## Set up what is missing, and run all tests but the long ones, on real servers (about 12 minutes, two cores, of which 5 compile them the first time)
 	.ci/install test

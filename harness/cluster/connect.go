@@ -2,21 +2,25 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"assay/harness/cluster/client"
+	"assay/harness/crash"
 	"assay/harness/hint"
 )
 
@@ -63,6 +67,10 @@ func Connect(o Options) (*Cluster, error) {
 	}
 	config.QPS, config.Burst = requestsPerSecond, requestsInBurst
 	config.UserAgent = "assay"
+	config.Wrap(bound)
+	// A panic at an object of a watch, in a goroutine of the library, ends the command in order.
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, left any) { crash.Take(left) }}
 	c := &Cluster{Config: config, Namespace: namespace}
 	if c.Interface, err = client.New(config); err != nil {
 		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
@@ -72,6 +80,25 @@ func Connect(o Options) (*Cluster, error) {
 	}
 	return c, nil
 }
+
+// maxAnswer bounds an answer of the API server (ours); a list of 10,000 pods has 100 MB.
+const maxAnswer = 256 << 20
+
+// bound limits the answers that are read as a whole: not logs, watches and connections.
+func bound(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(req)
+		endless := req.URL.Query().Has("watch") || req.URL.Query().Has("follow")
+		if err == nil && resp.StatusCode != http.StatusSwitchingProtocols && !endless {
+			resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+		}
+		return resp, err
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // notFound is the error of a cluster that no configuration leads to.
 func notFound(loader clientcmd.ClientConfig, o Options, err error) error {

@@ -3,11 +3,11 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +20,7 @@ import (
 	strict "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -47,15 +48,18 @@ const kindPod = "Pod"
 // deletion leaves an object out. Only a NetworkPolicy can be: the workers need the others.
 const deletion = "delete"
 
+// MaxPatch bounds a file of patches, bytes: Kubernetes takes no object over 1.5 MiB.
+const MaxPatch = 4 << 20
+
 // ReadPatch reads a file of YAML documents. Each is a strategic merge patch of the
 // manifests of its kind, and of its metadata.name, if it has one; one of kind Pod is
 // merged into the pods of Jobs.
-func ReadPatch(path string) (Patch, error) {
-	data, err := os.ReadFile(path)
+func ReadPatch(ctx context.Context, path string) (p Patch, err error) {
+	data, err := foreign.ReadText(ctx, path, MaxPatch)
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("read the patch of manifests: %w", err), "name its file: --kubernetes-patch")
 	}
-	var p Patch
+	defer foreign.Guard(&err)
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for i := 1; ; i++ {
 		text, err := documents.Read()

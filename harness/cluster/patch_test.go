@@ -57,7 +57,7 @@ func readPatch(t *testing.T, text string) (cluster.Patch, error) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return cluster.ReadPatch(path)
+	return cluster.ReadPatch(t.Context(), path)
 }
 
 // Each patch changes the manifests as change does, and nothing else of them.
@@ -183,7 +183,7 @@ func TestPatchRefused(t *testing.T) {
 			t.Errorf("%s\n%v (hint: %s), want %s", text, err, hint.Of(err), says)
 		}
 	}
-	if _, err := cluster.ReadPatch(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(hint.Of(err), "--kubernetes-patch") {
+	if _, err := cluster.ReadPatch(t.Context(), filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(hint.Of(err), "--kubernetes-patch") {
 		t.Errorf("a file that is not there: %v (%s)", err, hint.Of(err))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -79,7 +80,8 @@ func (c *Cluster) Retry(ctx context.Context, request func(context.Context) error
 	}
 }
 
-func once(ctx context.Context, request func(context.Context) error) error {
+func once(ctx context.Context, request func(context.Context) error) (err error) {
+	defer foreign.Guard(&err) // of the client library, which decodes the answer
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/sampling"
@@ -51,7 +51,7 @@ func (s Subject) examineAborts(ctx context.Context) *abortSources {
 		ofService = ofService || a.Source() == metric.SourceService
 	})
 	all.neighbours = make([]error, len(neighbours))
-	var wg sync.WaitGroup
+	var wg crash.Group
 	for i, n := range neighbours {
 		wg.Go(func() { all.neighbours[i] = probe.ExamineNeighbour(ctx, n) })
 	}

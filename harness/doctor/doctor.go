@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
@@ -70,7 +70,7 @@ func Machine(s Subject) Findings {
 // initialise takes longer. It returns early when ctx is done.
 func External(ctx context.Context, s Subject) Findings {
 	o := observations{clock: probe.ExamineClock(), ports: probe.ExaminePorts()}
-	var wg sync.WaitGroup
+	var wg crash.Group
 	if s.Target != "" {
 		if o.url, o.refused = parseTarget(s.Target, s.File, s.AllowHosts); o.url != nil {
 			wg.Go(func() { o.target = probe.ExamineTarget(ctx, o.url) })

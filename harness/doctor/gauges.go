@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/gauge"
@@ -33,7 +33,7 @@ func (s Subject) examineGauges(ctx context.Context) (all []*gaugeResult) {
 	if u, err := url.Parse(s.Target); err == nil && s.Target != "" {
 		o.Service, o.Instances, o.Hosts = MetricsOf(s.Target), s.Instances, append(o.Hosts, u.Hostname())
 	}
-	var wg sync.WaitGroup
+	var wg crash.Group
 	examine := func(o gauge.Options, profile string) {
 		for _, name := range o.Metrics() {
 			one := &gaugeResult{metric: name, profile: profile}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/spec"
@@ -29,7 +29,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		return strings.Join(append(s.environment(p), fleet.MainOf(s.File, p).String()), "\x00")
 	}
 	found := map[string]*script{}
-	var wg sync.WaitGroup
+	var wg crash.Group
 	for _, l := range s.Loads {
 		k := keyOf(l.Profile)
 		if found[k] != nil {

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"assay/harness/crash"
 	"assay/harness/quantity"
 )
 
@@ -59,4 +61,33 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return data, nil
+}
+
+// ReadText reads a file that the user names, in full, until ctx is done. Unlike Open it
+// follows links, and reads a pipe, as of <(command), which its writer may keep open for ever.
+func ReadText(ctx context.Context, path string, limit int64) ([]byte, error) {
+	type text struct {
+		data []byte
+		err  error
+	}
+	read := make(chan text, 1)
+	crash.Go(func() {
+		f, err := os.Open(path)
+		if err != nil {
+			read <- text{err: err}
+			return
+		}
+		defer f.Close() // only read
+		data, err := io.ReadAll(io.LimitReader(f, limit+1))
+		if err == nil && int64(len(data)) > limit {
+			err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w, the limit is %s", ErrSize, quantity.Format(float64(limit), "By"))}
+		}
+		read <- text{data, err}
+	})
+	select {
+	case t := <-read:
+		return t.data, t.err
+	case <-ctx.Done():
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ctx.Err()}
+	}
 }

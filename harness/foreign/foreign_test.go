@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -20,6 +21,9 @@ func TestGuard(t *testing.T) {
 		t.Errorf("%c, %v", first, err)
 	}
 	_, err := parse("")
+	if !strings.Contains(err.Error(), ", at harness/foreign/foreign_test.go:") {
+		t.Errorf("it does not say where: %v", err)
+	}
 	if !errors.Is(err, ErrUnreadable) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
 		t.Errorf("%v", err)
 	}
@@ -59,6 +63,43 @@ func TestKindsOfFiles(t *testing.T) {
 		}
 	}
 	if _, err := ReadFile(path("file"), 3); !errors.Is(err, ErrSize) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file that the user names may be a link or a pipe, and what never ends is given up.
+func TestReadText(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(path("file"), []byte("1234"), 0o644), os.Symlink(path("file"), path("link")), syscall.Mkfifo(path("pipe"), 0o644),
+		syscall.Mkfifo(path("silent"), 0o644), os.Symlink("/dev/zero", path("endless")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = os.WriteFile(path("pipe"), []byte("5678"), 0o644) }()
+	for name, want := range map[string]string{"file": "1234", "link": "1234", "pipe": "5678"} {
+		if data, err := ReadText(t.Context(), path(name), 4); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for name, want := range map[string]error{"endless": ErrSize, "none": os.ErrNotExist} {
+		if _, err := ReadText(t.Context(), path(name), 1<<20); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if data, err := ReadLinked(path("link"), 4); err != nil || string(data) != "1234" {
+		t.Errorf("%q, %v", data, err)
+	}
+	for name, want := range map[string]error{"endless": ErrKind, "silent": ErrKind, "none": os.ErrNotExist} {
+		if _, err := ReadLinked(path(name), 4); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ReadText(ctx, path("silent"), 4); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

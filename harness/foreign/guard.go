@@ -3,6 +3,8 @@ package foreign
 import (
 	"errors"
 	"fmt"
+
+	"assay/harness/crash"
 )
 
 // ErrUnreadable: a parser gave up on what it read. That is a mistake of the parser, as it
@@ -17,6 +19,6 @@ var ErrUnreadable = errors.New("it cannot be read: the parser failed")
 //		defer foreign.Guard(&err)
 func Guard(err *error) {
 	if left := recover(); left != nil {
-		*err = fmt.Errorf("%w (%.200v)", ErrUnreadable, left)
+		*err = fmt.Errorf("%w (%.200v, at %s)", ErrUnreadable, left, crash.Place())
 	}
 }

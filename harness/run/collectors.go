@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/record"
@@ -15,7 +15,7 @@ import (
 type collection struct {
 	cancel      context.CancelFunc
 	stopWaiting context.CancelFunc // ends the wait for late data
-	running     sync.WaitGroup
+	running     crash.Group
 	members     []*member
 	states      []record.Collect // of sources without a collector
 }
@@ -33,15 +33,15 @@ type collected struct {
 }
 
 // begin starts a collector, which then runs until running is done. If it cannot
-// start, the run continues without it, and the record says so.
+// start, or fails later, the run continues without it, and the record says so.
 func (c *collection) begin(ctx, running context.Context, collector collect.Collector, sink collect.Sink) error {
 	m := &member{Collector: collector}
 	c.members = append(c.members, m)
-	if m.started = collector.Start(ctx); m.started != nil {
+	if m.started = crash.Call(func() error { return collector.Start(ctx) }); m.started != nil {
 		m.err = m.started
 		return m.err
 	}
-	c.running.Go(func() { m.err = m.Run(running, sink) })
+	c.running.Go(func() { m.err = crash.Call(func() error { return m.Run(running, sink) }) })
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (c *collection) stop() (done collected) {
 		case m.err != nil:
 			state.State, state.Reason = record.StateFailed, m.err.Error()
 		}
-		if err := m.Close(); err != nil {
+		if err := crash.Call(m.Close); err != nil {
 			done.notes = append(done.notes, fmt.Sprintf("%s: not restored: %v", m.Source(), err))
 		}
 		if noted, ok := m.Collector.(interface{ Notes() []string }); ok {

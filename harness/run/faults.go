@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/observe/record"
 	"assay/harness/servers/process"
@@ -58,7 +59,7 @@ type injector struct {
 
 	mu      sync.Mutex
 	facts   []record.Fault
-	running sync.WaitGroup
+	running crash.Group
 	cancel  context.CancelFunc
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
@@ -68,6 +69,7 @@ func (l *reconciler) check(ctx context.Context, db *database.DB, i spec.Invarian
 
 // violations counts the rows that violate an invariant, at most record.MaxInvariantRows.
 func violations(ctx context.Context, db *database.DB, query, run string) (n int64, err error) {
+	defer foreign.Guard(&err)
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)

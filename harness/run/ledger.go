@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
@@ -118,7 +119,8 @@ func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (record.Le
 // reach connects first, so that an unreachable database delays the end once rather
 // than once per statement. A server at its connection limit is retried: the load's
 // connections are being closed.
-func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
+func (l *reconciler) reach(ctx context.Context, db *database.DB) (err error) {
+	defer foreign.Guard(&err)
 	deadline := time.Now().Add(l.wait)
 	for {
 		err := database.Ping(context.WithoutCancel(ctx), db)

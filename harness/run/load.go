@@ -2,11 +2,13 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -41,7 +43,7 @@ func (r *run) load(ctx context.Context) {
 				return
 			}
 		case <-ctx.Done():
-			r.stop("interrupted")
+			r.stop(whyInterrupted(ctx))
 			return
 		case r.writeError = <-r.writeErrors:
 			r.receiver.Close() // so that workers do not send their frames again
@@ -72,6 +74,16 @@ func (r *run) load(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// whyInterrupted is why the run's context is done: the user's interrupt, or a mistake of
+// ours in a goroutine.
+func whyInterrupted(ctx context.Context) string {
+	var ours *crash.Error
+	if errors.As(context.Cause(ctx), &ours) {
+		return ours.Error()
+	}
+	return "interrupted"
 }
 
 // aheadOfPlan is the most by which workers that have run the whole schedule can end before

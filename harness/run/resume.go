@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/receiver"
@@ -50,6 +50,9 @@ func (r *run) saveState() error {
 	return record.WriteFile(r.statePath(), data)
 }
 
+// maxState bounds the state of a coordinator that was killed, bytes.
+const maxState = 64 << 20
+
 // resume continues a run under load whose coordinator was killed: workers that run on
 // deliver what they hold, and the record is sealed at the end as usual. If it is too
 // late, the sealed record says so. ID, plan, target and the address to listen on are those
@@ -60,7 +63,7 @@ func resume(ctx context.Context, o Options) error {
 	}
 	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
 	var state savedState
-	data, err := os.ReadFile(r.statePath())
+	data, err := foreign.ReadFile(r.statePath(), maxState)
 	if err == nil {
 		err = json.Unmarshal(data, &state)
 	}
@@ -94,8 +97,7 @@ func resume(ctx context.Context, o Options) error {
 		r.beginView(*e)
 	}
 	r.injector, r.faults = &injector{}, r.undoFaults(ctx)
-	r.load(ctx)
-	return r.finish(ctx)
+	return r.complete(ctx)
 }
 
 // reopen continues the record.

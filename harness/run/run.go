@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/doctor"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
@@ -36,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	o.Progress = oneAtATime(o.Progress)
 	if o.Resume {
-		return resume(ctx, o)
+		return crash.Call(func() error { return resume(ctx, o) })
 	}
 	found, err := o.preflight(ctx)
 	if err != nil {
@@ -52,14 +53,31 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	for _, next := range []func(context.Context) error{r.gather, r.create, r.start} {
-		if err := next(ctx); err != nil {
+		if err := crash.Call(func() error { return next(ctx) }); err != nil {
 			return errors.Join(err, r.abandon())
 		}
 	}
 	r.injector = r.inject(ctx)
-	r.load(ctx)
-	r.faults = r.injector.end(ctx)
-	return r.finish(ctx)
+	return r.complete(ctx)
+}
+
+// complete watches the load to its end, and seals the record. A panic in either is an error,
+// and what the run has started and changed is undone as usual.
+func (r *run) complete(ctx context.Context) error {
+	failed := crash.Call(func() error {
+		r.load(ctx)
+		return nil
+	})
+	if failed != nil {
+		r.stop(failed.Error())
+	}
+	r.faults = slices.Concat(r.faults, r.injector.end(ctx))
+	sealed := crash.Call(func() error { return r.finish(ctx) })
+	var ours *crash.Error
+	if errors.As(sealed, &ours) {
+		sealed = errors.Join(sealed, r.undo())
+	}
+	return errors.Join(failed, sealed)
 }
 
 // oneAtATime is a function that several goroutines may call.
@@ -243,8 +261,18 @@ func (r *run) sealError(err error) error {
 		fmt.Sprintf("free disk space and certify again; the record in %s is not sealed and proves nothing: remove it", r.Dir))
 }
 
-// abandon undoes what was done for a run that never began.
+// abandon undoes what was done for a run that never began, and removes its record.
 func (r *run) abandon() error {
+	err := r.undo()
+	if r.writer != nil {
+		_ = os.Remove(r.statePath())
+		err = errors.Join(err, r.writer.Discard())
+	}
+	return err
+}
+
+// undo ends and restores what the run has started and changed.
+func (r *run) undo() error {
 	var errs []error
 	if r.coordinator != nil {
 		r.coordinator.Refuse(errors.New("the run was not started"))
@@ -258,10 +286,6 @@ func (r *run) abandon() error {
 	errs = append(errs, r.removeWorkers(), r.stopListening())
 	if r.view != nil {
 		r.view.Close()
-	}
-	if r.writer != nil {
-		_ = os.Remove(r.statePath())
-		errs = append(errs, r.writer.Discard())
 	}
 	return errors.Join(errs...)
 }

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // stubCollectors are those of the profile's stubs, by name.
@@ -25,7 +26,7 @@ func (o Options) stubCollectors() (all []*stubs.Collector, err error) {
 			Hosts: slices.Concat([]string{targetHost(o.Target)}, o.File.Targets, o.AllowHosts),
 		}
 		if path := o.File.StubPath(of.Stub); path != "" {
-			data, err := os.ReadFile(path)
+			data, err := foreign.ReadLinked(path, spec.MaxBytes)
 			if err != nil {
 				return nil, hint.With(fmt.Errorf("read the file of stub %s: %w", name, err), `correct "file" of the profile's stub, or omit it: then the stub may run any file`)
 			}

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/doctor"
 	"assay/harness/hint"
 	"assay/harness/load/arrivals"
@@ -80,14 +80,14 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 		return err
 	}
 	r.unjoined = make(chan fleet.Ended, r.Workers)
-	go func() { // ends with the last worker
+	crash.Go(func() { // ends with the last worker
 		for range r.Workers {
 			e := <-r.workers.Ended()
 			if !r.coordinator.WorkerEnded(e) {
 				r.unjoined <- e
 			}
 		}
-	}()
+	})
 	return nil
 }
 
@@ -110,10 +110,14 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 		err error
 	}
 	done := make(chan result, 1)
-	go func() {
-		all, err := r.coordinator.AwaitWorkers(ctx)
-		done <- result{all, err}
-	}()
+	crash.Go(func() {
+		var d result
+		d.err = crash.Call(func() (err error) {
+			d.all, err = r.coordinator.AwaitWorkers(ctx)
+			return err
+		})
+		done <- d
+	})
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	obstacles := map[string]bool{} // that were reported
@@ -276,7 +280,7 @@ func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	var watching sync.WaitGroup
+	var watching crash.Group
 	watching.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/foreign"
 )
 
 // version of the format that this package reads.
@@ -25,7 +27,8 @@ func badName(what, name string) string {
 
 // Decode reads a thresholds.json, strictly. Its error is of type Errors: every
 // mistake with its line. path is only used in errors and for File.Path.
-func Decode(path string, data []byte) (File, error) {
+func Decode(path string, data []byte) (_ File, err error) {
+	defer foreign.Guard(&err)
 	root, bad := parse(path, data)
 	if bad != nil {
 		return File{}, Errors{bad}

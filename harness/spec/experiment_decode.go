@@ -11,13 +11,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
 
 // DecodeExperiment reads an experiment file, as strictly as Decode. Its error is of
 // type Errors: every mistake with its line.
-func DecodeExperiment(file string, data []byte) (Experiment, error) {
+func DecodeExperiment(file string, data []byte) (_ Experiment, err error) {
+	defer foreign.Guard(&err)
 	root, bad := parse(file, data)
 	if bad != nil {
 		return Experiment{}, Errors{bad}

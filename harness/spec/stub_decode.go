@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/foreign"
 )
 
 // Defaults of a stub file.
@@ -33,7 +35,8 @@ const StubReserved = "/_assay/"
 
 // DecodeStub reads a stub file, as strictly as Decode. Its error is of type Errors: every
 // mistake with its line.
-func DecodeStub(file string, data []byte) (StubFile, error) {
+func DecodeStub(file string, data []byte) (_ StubFile, err error) {
+	defer foreign.Guard(&err)
 	root, bad := parse(file, data)
 	if bad != nil {
 		return StubFile{}, Errors{bad}

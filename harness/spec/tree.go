@@ -32,8 +32,9 @@ type node struct {
 // maxDepth is above what the format needs (6) and bounds the recursion.
 const maxDepth = 16
 
-// maxBytes bounds the memory that a file may take.
-const maxBytes = 1 << 20
+// MaxBytes bounds a file of thresholds, of an experiment or of a stub, and so the memory that
+// it may take.
+const MaxBytes = 1 << 20
 
 // get returns a member of an object, or nil.
 func (n *node) get(name string) *node {
@@ -144,8 +145,8 @@ func parse(path string, data []byte) (*node, *Error) {
 	fail := func(offset int, place, problem string) *Error {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
 	}
-	if len(data) > maxBytes {
-		return nil, fail(0, "", fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), maxBytes))
+	if len(data) > MaxBytes {
+		return nil, fail(0, "", fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), MaxBytes))
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay/harness/doctor"
+	"assay/harness/foreign"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/forecast"
 	"assay/harness/judge/verdict"
@@ -18,7 +19,8 @@ import (
 
 // forecastOf estimates, for each percentile and rate SLO of a profile, whether its plan
 // has enough samples to decide it, from the last runs in the folder.
-func forecastOf(p spec.Profile, workers int, scope, runs string) ([]forecast.Forecast, error) {
+func forecastOf(p spec.Profile, workers int, scope, runs string) (_ []forecast.Forecast, err error) {
+	defer foreign.Guard(&err)
 	pl, err := plan.New(p, workers, 1)
 	if err != nil {
 		return nil, err
@@ -41,6 +43,13 @@ func undecidable(f forecast.Forecast) (why, remedy string) {
 // maxPastRuns is how many of a profile's newest runs a forecast uses at most.
 const maxPastRuns = 3
 
+// Bounds of what the certificates of earlier runs may say, as anybody could have written
+// them: the size of one, and its statistics.
+const (
+	maxCertificate = 16 << 20
+	maxPlausible   = 1e12
+)
+
 // pastRuns returns, by SLO, the sample statistics in the certificates of a profile's
 // newest runs.
 func pastRuns(folder, profile string) map[string]forecast.Past {
@@ -52,13 +61,13 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 			continue
 		}
 		var c certificate.Certificate
-		data, err := os.ReadFile(filepath.Join(folder, folders[i].Name(), "certificate.json"))
+		data, err := foreign.ReadFile(filepath.Join(folder, folders[i].Name(), "certificate.json"), maxCertificate)
 		if err != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
 			continue
 		}
 		n++
 		for _, s := range c.SLOs {
-			if s.Samples != nil && s.Effective != nil {
+			if s.Samples != nil && *s.Samples > 0 && s.Effective != nil {
 				scheduled := c.Rate.Scheduled
 				for _, f := range c.Flows {
 					if f.Name == s.Flow && f.Rate.Scheduled != nil {
@@ -85,7 +94,7 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 }
 
 func appendKnown(all []float64, v *float64) []float64 {
-	if v == nil {
+	if v == nil || *v <= 0 || *v > maxPlausible {
 		return all
 	}
 	return append(all, *v)

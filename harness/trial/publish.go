@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
@@ -101,7 +102,7 @@ const (
 // there was none.
 func readHeadroom(dir string) string {
 	var d struct{ Sentence string }
-	data, err := os.ReadFile(filepath.Join(dir, HeadroomDir, SearchFile))
+	data, err := foreign.ReadFile(filepath.Join(dir, HeadroomDir, SearchFile), maxCertificate)
 	if err != nil || json.Unmarshal(data, &d) != nil {
 		return ""
 	}

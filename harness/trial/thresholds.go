@@ -1,20 +1,21 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/spec"
 )
 
 // ReadThresholds reads a file of profiles.
-func ReadThresholds(path string) (spec.File, error) {
-	data, err := os.ReadFile(path)
+func ReadThresholds(ctx context.Context, path string) (spec.File, error) {
+	data, err := foreign.ReadText(ctx, path, spec.MaxBytes)
 	if err != nil {
 		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name the file with --thresholds FILE, or write one with: assay init DIR")
 	}

@@ -56,8 +56,12 @@ func FromEnvironment() *Link {
 func New(url, bearer string, config *tls.Config) *Link {
 	// A transport of its own: k6 tunes the default one, and a proxy of the environment
 	// must not see the token.
-	transport := &http.Transport{MaxIdleConnsPerHost: 2, TLSClientConfig: config}
-	return &Link{url: strings.TrimSuffix(url, "/"), bearer: bearer, client: &http.Client{Transport: transport}}
+	transport := &http.Transport{MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10, TLSClientConfig: config}
+	return &Link{url: strings.TrimSuffix(url, "/"), bearer: bearer, client: &http.Client{
+		Transport: transport,
+		// A coordinator leads nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // As is the link of a worker that has joined.
@@ -216,6 +220,9 @@ func (l *Link) postJSON(ctx context.Context, path string, content any) (answer, 
 	return l.do(ctx, message{path: path, kind: "application/json", body: body})
 }
 
+// maxReason bounds the reason of a refusal, bytes.
+const maxReason = 4 << 10
+
 // maxAnswer bounds a response. The longest is the archive of a script with its data.
 const maxAnswer = MaxArchive + 1<<20
 
@@ -249,15 +256,17 @@ func (l *Link) do(ctx context.Context, m message) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("send to coordinator: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return answer{}, fmt.Errorf("read coordinator's answer: %w", err)
 	}
 	switch {
+	case int64(len(body)) > maxAnswer:
+		return answer{}, fmt.Errorf("read coordinator's answer: it has more than %d bytes", maxAnswer)
 	case resp.StatusCode < 300:
 		return answer{resp.StatusCode, resp.Header, body}, nil
 	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
-		return answer{}, &RefusedError{resp.StatusCode, strings.TrimSpace(string(body))}
+		return answer{}, &RefusedError{resp.StatusCode, strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), maxReason)])), "")}
 	}
 	return answer{}, fmt.Errorf("coordinator answered %s", resp.Status)
 }

@@ -166,7 +166,7 @@ func each(runs []run.Options, do func(run.Options) error) error {
 
 // plan returns the options of each profile's run, without the system under test.
 func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, error) {
-	file, err := trial.ReadThresholds(f.thresholds)
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"interrupt":           interrupt,
 	"interrupt-twice":     interruptTwice,
 	"terminate":           terminate,
+	"quit":                quit,
+	"terminate-reading":   terminateReading,
 	"keeps-secret":        keepsSecret,
 	"absent":              absent,
 	"requests":            requests,
@@ -183,6 +185,59 @@ func terminate(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: terminate PATTERN COMMAND...")
 	}
 	interruptAt(ts, syscall.SIGTERM, args[:1], args[1:])
+}
+
+// quit PATTERN COMMAND... does the same with SIGQUIT, as Ctrl-\ does.
+func quit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: quit PATTERN COMMAND...")
+	}
+	interruptAt(ts, syscall.SIGQUIT, args[:1], args[1:])
+	if text := ts.ReadFile(filepath.Join(ts.MkAbs(".tmp"), "interrupted")); strings.Contains(text, "goroutine") {
+		ts.Fatalf("stderr has stacks:\n%s", text)
+	}
+}
+
+// terminate-reading PIPE COMMAND... makes the pipe, and sends the command SIGTERM once it
+// reads from it. It fails unless the command then exits with 130, whatever the pipe's writer
+// does.
+func terminateReading(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminate-reading PIPE COMMAND...")
+	}
+	pipe, pidFile := ts.MkAbs(args[0]), filepath.Join(ts.MkAbs(".tmp"), "reading.pid")
+	ts.Check(syscall.Mkfifo(pipe, 0o644))
+	done := make(chan error, 1)
+	go func() {
+		done <- ts.Exec("sh", append([]string{"-c", `echo $$ >"$0"; exec "$@"`, pidFile}, args[1:]...)...)
+	}()
+	opened := make(chan *os.File, 1)
+	go func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil { // waits for a reader
+			opened <- f
+		}
+	}()
+	select {
+	case f := <-opened:
+		defer f.Close()
+	case <-done:
+		ts.Fatalf("%v did not read the pipe", args[1:])
+	case <-time.After(refusalLimit):
+		ts.Fatalf("%v does not read the pipe", args[1:])
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(pidFile)))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
+	select {
+	case err := <-done:
+		if code := exitCodeOf(ts, err); code != exitInterrupted {
+			ts.Fatalf("exit code %d, want %d", code, exitInterrupted)
+		}
+	case <-time.After(refusalLimit):
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		ts.Fatalf("%v does not hear SIGTERM", args[1:])
+	}
+	ts.Check(os.Remove(pipe))
 }
 
 // forceStopLimit is how long a command may take after a second interrupt: far more than

@@ -23,8 +23,9 @@ type compareFlags struct {
 func newCompare() *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
-		Use:   "compare A B",
-		Short: "Compare two groups of runs: changed, equivalent or undetermined",
+		Annotations: reads,
+		Use:         "compare A B",
+		Short:       "Compare two groups of runs: changed, equivalent or undetermined",
 		Long: `Compare judges sealed runs again, from their records, and prints for each metric
 the ratio of B to A with its 95 % confidence interval. A and B are run folders, or
 folders of run folders.

@@ -12,8 +12,9 @@ import (
 func newDiagnose() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "diagnose RUN",
-		Short: "Print where the time of a run went, and its bottleneck",
+		Annotations: reads,
+		Use:         "diagnose RUN",
+		Short:       "Print where the time of a run went, and its bottleneck",
 		Long: `Diagnose reads a sealed run folder and prints where the time of a transaction
 went, at the baseline and in the judged windows, what the sessions of the database
 waited for, which statements took most time, and the bottleneck: the component

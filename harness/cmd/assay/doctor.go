@@ -54,7 +54,7 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 	file := spec.File{Path: f.thresholds}
 	// The file may be missing if no profile was named.
 	if _, missing := os.Stat(f.thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
-		if file, err = trial.ReadThresholds(f.thresholds); err != nil {
+		if file, err = trial.ReadThresholds(c.Context(), f.thresholds); err != nil {
 			return err
 		}
 	}

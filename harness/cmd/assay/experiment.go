@@ -91,7 +91,7 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 // plan reads the file and the command line, and checks what needs neither the target
 // nor the database.
 func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
-	thresholds, err := trial.ReadThresholds(f.thresholds)
+	thresholds, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session,
 	if err != nil {
 		return nil, err
 	}
-	return session.Open(path, session.Request{
+	return session.Open(c.Context(), path, session.Request{
 		Overrides: f.overrides(c), Load: f.load.change(c), Options: shared, Seed: trial.RandomSeed(), Dir: f.out,
 		Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true},
 	})

@@ -71,12 +71,12 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 		if err := checkTarget(o); err != nil {
 			return err
 		}
-		s, err := f.kubernetes.settings(o.Profile.Name, f.engine)
+		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, f.engine)
 		if err != nil {
 			return err
 		}
 		if coordinatorPod() == nil { // else the whole patch was checked before
-			all, err := f.kubernetes.manifests(o, f.engine, "https://"+o.Join.Told())
+			all, err := f.kubernetes.manifests(c.Context(), o, f.engine, "https://"+o.Join.Told())
 			if err == nil {
 				err = s.Patch.Check(all)
 			}

@@ -8,8 +8,9 @@ import (
 
 func newFrames() *cobra.Command {
 	return &cobra.Command{
-		Use:   "frames RUN",
-		Short: "Print the frames of a run as JSON lines",
+		Annotations: reads,
+		Use:         "frames RUN",
+		Short:       "Print the frames of a run as JSON lines",
 		Long: `Frames prints everything that was measured: one line per metric, source and
 second. Counters and gauges have a value; histograms a count, a sum and
 percentiles, in the metric's unit. What other senders sent (otlp/...) may

@@ -14,8 +14,9 @@ func newJudge() *cobra.Command {
 	var asJSON bool
 	var thresholds string
 	c := &cobra.Command{
-		Use:   "judge RUN",
-		Short: "Judge a recorded run again, offline",
+		Annotations: reads,
+		Use:         "judge RUN",
+		Short:       "Judge a recorded run again, offline",
 		Long: `Judge reads a sealed run folder and nothing else, and writes certificate.json
 there, with the same bytes each time. The exit code is that of the verdict, as for
 certify.

@@ -161,7 +161,7 @@ func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.O
 	if err != nil {
 		return err
 	}
-	workers, err := f.fleet.kubernetes.manifests(o, f.fleet.engine, unknownAddress)
+	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.engine, unknownAddress)
 	if err != nil {
 		return err
 	}

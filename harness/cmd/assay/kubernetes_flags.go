@@ -64,7 +64,7 @@ func (f *kubernetesFlags) nameOf(profile string) string {
 }
 
 // settings are those of the manifests of a profile's run.
-func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Settings, err error) {
+func (f *kubernetesFlags) settings(ctx context.Context, profile, engine string) (s kubernetes.Settings, err error) {
 	s = kubernetes.Settings{
 		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: engine == engineOperator,
 	}
@@ -81,7 +81,7 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 		return s, err
 	}
 	if f.patch != "" {
-		s.Patch, err = cluster.ReadPatch(f.patch)
+		s.Patch, err = cluster.ReadPatch(ctx, f.patch)
 	}
 	return s, err
 }
@@ -127,8 +127,8 @@ func (f *kubernetesFlags) engine(ctx context.Context, s kubernetes.Settings) (ku
 }
 
 // manifests are those of a run's workers, not patched.
-func (f *kubernetesFlags) manifests(o run.Options, engine, address string) ([]runtime.Object, error) {
-	s, err := f.settings(o.Profile.Name, engine)
+func (f *kubernetesFlags) manifests(ctx context.Context, o run.Options, engine, address string) ([]runtime.Object, error) {
+	s, err := f.settings(ctx, o.Profile.Name, engine)
 	if err != nil {
 		return nil, err
 	}

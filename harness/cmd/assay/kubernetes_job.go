@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/cluster"
+	"assay/harness/foreign"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/plan"
@@ -21,7 +22,7 @@ import (
 
 // job describes the coordinator's Job of a run.
 func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, o run.Options) (j incluster.Job, err error) {
-	s, err := f.fleet.kubernetes.settings(o.Profile.Name, f.fleet.engine)
+	s, err := f.fleet.kubernetes.settings(c.Context(), o.Profile.Name, f.fleet.engine)
 	if err != nil {
 		return j, err
 	}
@@ -42,7 +43,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 		return j, err
 	}
 	if path := f.fleet.kubernetes.patch; path != "" {
-		if j.PatchText, err = os.ReadFile(path); err != nil {
+		if j.PatchText, err = foreign.ReadText(c.Context(), path, cluster.MaxPatch); err != nil {
 			return j, fmt.Errorf("read the patch of manifests: %w", err)
 		}
 	}

@@ -7,7 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"assay/harness/crash"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
@@ -49,15 +53,53 @@ func exitWith(code int) error {
 	return exitCode(code)
 }
 
+// carryOut runs the command. A panic of it is an error. One that only reads ends with ctx:
+// nothing is to be undone, and what it reads may be large, slow or endless.
+func carryOut(ctx context.Context, root *cobra.Command, args []string) error {
+	done := make(chan error, 1)
+	crash.Go(func() {
+		done <- crash.Call(func() error { return root.ExecuteContext(ctx) })
+	})
+	c, _, err := root.Find(args)
+	if err != nil || c.Annotations[onlyReads] == "" {
+		return <-done
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Second):
+		return ctx.Err()
+	}
+}
+
+// onlyReads annotates commands that change nothing and start nothing, but for files that
+// they write atomically.
+const onlyReads = "reads"
+
+// reads are the annotations of such a command.
+var reads = map[string]string{onlyReads: "only"}
+
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := carryOut(ctx, root, args)
 	var code exitCode
+	var ours *crash.Error
 	switch {
+	case errors.As(context.Cause(ctx), &ours):
+		printError(stderr, ours)
+		if all := joined(err); len(all) > 1 { // those of the cleanup
+			printError(stderr, errors.Join(all[1:]...))
+		}
+		return exitError
 	case err == nil:
 		return 0
 	case errors.As(err, &code):

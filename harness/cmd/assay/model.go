@@ -37,8 +37,9 @@ type modelFlags struct {
 func newModel() *cobra.Command {
 	var f modelFlags
 	c := &cobra.Command{
-		Use:   "model ACCESS_LOG...",
-		Short: "Propose a match-day profile from access logs",
+		Annotations: reads,
+		Use:         "model ACCESS_LOG...",
+		Short:       "Propose a match-day profile from access logs",
 		Long: `Model reads access logs, of one or several servers, and proposes a profile: flows with
 their mix, the steps of their rates up to the peak minute, and how unevenly keys are
 requested. Each log may be compressed by gzip; - is standard input. It prints what it found

@@ -154,7 +154,7 @@ func (f *reproduceFlags) prepare(c *cobra.Command, name string, of stack.Options
 	if f.thresholds, err = project.Extract(files); err != nil {
 		return o, nil, err
 	}
-	file, err := trial.ReadThresholds(f.thresholds)
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return o, nil, err
 	}

@@ -75,7 +75,7 @@ invariant is violated; 2 usage or operational error; 130 interrupted.`,
 }
 
 func (f *scaleFlags) scale(c *cobra.Command, name string) error {
-	file, err := trial.ReadThresholds(f.thresholds)
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return err
 	}

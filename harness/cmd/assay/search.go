@@ -70,7 +70,7 @@ the trials are too short to decide; 130 interrupted.`,
 }
 
 func (f *searchFlags) search(c *cobra.Command, name string) error {
-	file, err := trial.ReadThresholds(f.thresholds)
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return err
 	}

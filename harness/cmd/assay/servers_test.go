@@ -3,6 +3,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	crand "crypto/rand"
 	"database/sql"
@@ -146,6 +147,10 @@ func startService(db *database) *service {
 	mux.HandleFunc("GET /queue", new(queue).serve)
 	mux.HandleFunc("GET /slow", func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
 	mux.HandleFunc("POST /cart/buy", think) // the README's
+	for name, exposition := range hostile {
+		mux.HandleFunc("GET /hostile/"+name+"/{$}", think)
+		mux.HandleFunc("GET /hostile/"+name+"/metrics", exposition)
+	}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			s.load.Add(1)
@@ -156,6 +161,33 @@ func startService(db *database) *service {
 	s.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes
 	s.secure.StartTLS()
 	return s
+}
+
+// hostile are metrics that no service should expose, each of a target of its own.
+var hostile = map[string]http.HandlerFunc{
+	// The library's parser panics.
+	"malformed": func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "# TYPE http_request_duration_seconds gauge\n{\"http_request_duration_seconds\"=\"a\"}1\n")
+	},
+	// A few kB of a gigabyte.
+	"bomb": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		line := []byte("http_request_duration_seconds_sum 1\n")
+		for range 1 << 18 {
+			if _, err := z.Write(line); err != nil {
+				return
+			}
+		}
+		_ = z.Close()
+	},
+	"endless": func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "go_sql_open_connections 1\n")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(50 * time.Millisecond)
+		}
+	},
 }
 
 // think takes an exponentially distributed time, 40 ms on average. If it returned at

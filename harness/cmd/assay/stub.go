@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/lab/stub"
 	"assay/harness/observe/collect/stubs"
@@ -40,7 +41,7 @@ before any since its start.`,
 			return arguments(1, 1, "stub takes one file", "for example: "+c.CommandPath()+" stubs/bank.json")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			data, err := os.ReadFile(args[0])
+			data, err := foreign.ReadText(c.Context(), args[0], spec.MaxBytes)
 			if err != nil {
 				return hint.With(fmt.Errorf("the stub file cannot be read: %w", err), "for an example see stubs/bank.json of a new project: assay init DIR")
 			}

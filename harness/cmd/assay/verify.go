@@ -23,8 +23,9 @@ type verifyFlags struct {
 func newVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use:   "verify RUN|CERT",
-		Short: "Verify a certificate: signature, evidence, expiry, and the verdict recomputed",
+		Annotations: reads,
+		Use:         "verify RUN|CERT",
+		Short:       "Verify a certificate: signature, evidence, expiry, and the verdict recomputed",
 		Long: `Verify takes a run folder, or the certificate in it (certificate.json or
 certificate.sigstore.json, also in rejudged/), and checks: the signature, by the
 issuer's public key; that certificate.json is what was signed; its schema; the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/load/worker"
 	"assay/harness/trial"
@@ -46,11 +47,11 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), c.ErrOrStderr()
 			if status != "" {
-				go func() {
+				crash.Go(func() {
 					if err := worker.ServeStatus(c.Context(), status); err != nil {
 						printError(c.ErrOrStderr(), err)
 					}
-				}()
+				})
 			}
 			return work(c, o)
 		},

@@ -85,8 +85,11 @@ func handshake(ctx context.Context, conn net.Conn, name string) (failed, trust e
 	return err, nil
 }
 
-// maxBody bounds the bytes read of the metrics.
-const maxBody = 4 << 20
+// Bounds of the bytes read of the metrics.
+const (
+	maxBody   = 4 << 20
+	maxHeader = 64 << 10
+)
 
 // requestMetrics checks for an HTTP response, of any status, and reads the connection
 // pool from it.
@@ -95,7 +98,8 @@ func requestMetrics(ctx context.Context, u *url.URL) (status string, pool servic
 	defer cancel()
 	client := &http.Client{
 		Transport: &http.Transport{
-			DisableKeepAlives: true,
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: maxHeader,
 			// Trust is judged separately; nothing secret is sent.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},

@@ -33,6 +33,9 @@ type Forecast struct {
 	Past       Past
 }
 
+// maxMinutes bounds the hold of a forecast: a year.
+const maxMinutes = 366 * 24 * 60
+
 // Of forecasts each SLO of a profile that is decided by a share of samples. past is
 // keyed by the SLOs' names.
 func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
@@ -77,7 +80,7 @@ func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (a
 		f.Decides = f.Expected >= f.Needed
 		if !f.Decides && arrivals > 0 {
 			seconds := f.Needed * deff / (perArrival * arrivals / hold)
-			f.Hold = time.Duration(math.Ceil(seconds/60)) * time.Minute
+			f.Hold = time.Duration(math.Ceil(min(seconds/60, maxMinutes))) * time.Minute
 		}
 		all = append(all, f)
 	}

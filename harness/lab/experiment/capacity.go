@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/spec"
 )
 
@@ -77,7 +78,7 @@ func (b *runner) capacities(ctx context.Context) ([]Capacity, error) {
 	defer fail(nil)
 	turns := newRoundRobin(len(b.e.Variants))
 	found, errs := make([]Capacity, len(b.e.Variants)), make([]error, len(b.e.Variants))
-	var all sync.WaitGroup
+	var all crash.Group
 	for i, v := range b.e.Variants {
 		all.Go(func() {
 			defer turns.finish(i)

@@ -11,9 +11,6 @@ import (
 	"assay/harness/observe/ledger"
 )
 
-// maxCalls bounds the calls that the ledger keeps, at about 64 bytes each.
-const maxCalls = 2_000_000
-
 // call is one call that has ended.
 type call struct {
 	id       ledger.Hash
@@ -40,7 +37,7 @@ func (b *book) clear() {
 func (b *book) add(c call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.calls) >= maxCalls {
+	if len(b.calls) >= stubs.MaxLedger {
 		b.forgotten++
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // The profiles check the conditions, each on the schemas that it writes to.
 func TestProfilesCheckTheConditions(t *testing.T) {
 	t.Parallel()
-	file, err := trial.ReadThresholds("../../../thresholds.json")
+	file, err := trial.ReadThresholds(t.Context(), "../../../thresholds.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"assay/harness/crash"
 )
 
 // echo measures how late the generator reads from the network. A byte at a time
@@ -23,7 +25,7 @@ func startEcho(t0 time.Time, stalls *Stalls) *echo {
 	if e.in, e.out, err = os.Pipe(); err != nil {
 		return nil
 	}
-	go func() {
+	crash.Go(func() {
 		defer close(e.done)
 		buf := make([]byte, 1)
 		for {
@@ -32,7 +34,7 @@ func startEcho(t0 time.Time, stalls *Stalls) *echo {
 			}
 			stalls.echo(time.Duration(e.sent.Swap(0)), time.Since(t0))
 		}
-	}()
+	})
 	return e
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/crash"
 	"assay/harness/load/mark"
 )
 
@@ -270,7 +271,7 @@ func (r *execution) dropUnserved() (end time.Duration) {
 // the end of the run, and stops both.
 func (r *execution) startHeartbeat(echo *echo) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
-	var heartbeat sync.WaitGroup
+	var heartbeat crash.Group
 	heartbeat.Go(func() {
 		count := newSlotCount(r.executor.config.Name, r.executor.newSchedule())
 		tick := time.NewTicker(beatEvery)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -13,6 +12,7 @@ import (
 	"go.k6.io/k6/lib/executor"
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/crash"
 	"assay/harness/observe/metric"
 )
 
@@ -91,7 +91,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		},
 	})
 	r := newExecution(ctx, cancel, e, t0, out)
-	var background sync.WaitGroup
+	var background crash.Group
 	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
 	background.Go(func() {
 		select {
@@ -113,8 +113,8 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 
 // serveAll lets all VUs serve slots. serving ends when none serves any more, deactivated
 // when k6 has them back.
-func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving, deactivated *sync.WaitGroup) {
-	serving, deactivated = &sync.WaitGroup{}, &sync.WaitGroup{}
+func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving, deactivated *crash.Group) {
+	serving, deactivated = &crash.Group{}, &crash.Group{}
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
 		if err != nil {

@@ -117,6 +117,12 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request, number
 	if !decode(w, r, &m) {
 		return
 	}
+	select {
+	case <-c.assigned:
+	default:
+		http.Error(w, "the run has not given its workers their shares", http.StatusConflict)
+		return
+	}
 	err := c.Check(m.Metrics)
 	if want := c.shares[number].Archive; err == nil && m.Archive != want {
 		err = fmt.Errorf("%s runs another script: its archive is sha256:%s, the run's sha256:%s", metric.WorkerSource(number), m.Archive, want)
@@ -176,6 +182,9 @@ func (c *Coordinator) answerHeartbeat(w http.ResponseWriter, received time.Time)
 func (c *Coordinator) handleLog(w http.ResponseWriter, r *http.Request, number int) {
 	offset, err := strconv.ParseInt(r.Header.Get(wire.HeaderOffset), 10, 64)
 	text, readErr := io.ReadAll(r.Body)
+	if err == nil && offset < 0 {
+		err = errors.New("its offset is negative")
+	}
 	if err := errors.Join(err, readErr); err != nil {
 		http.Error(w, "malformed part of a log: "+err.Error(), http.StatusBadRequest)
 		return

@@ -78,16 +78,17 @@ func inspect(ctx context.Context, executable, script string, env []string) (Scri
 	// Not with -e: env may hold a secret, and command lines are public.
 	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
 	cmd.Env = k6Environment(env)
-	var out, errOut bytes.Buffer
+	var out head
+	var errOut tail
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return Script{}, nil, context.Cause(ctx)
 		}
-		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error())), "try it alone: assay k6 inspect "+script)
+		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.kept), err.Error())), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
-	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
+	if err := json.Unmarshal(out.kept, &options); err != nil {
 		return Script{}, nil, fmt.Errorf("inspect %s: %w", script, err)
 	}
 	isSet := func(name string) bool {
@@ -127,19 +128,20 @@ func Archive(ctx context.Context, executable string, m Main, env []string) ([]by
 	}
 	cmd := exec.CommandContext(ctx, executable, "k6", "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", name)
 	cmd.Env, cmd.Stdin = k6Environment(env), strings.NewReader(source)
-	var out, errOut bytes.Buffer
+	var out head
+	var errOut tail
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s: make its archive: %s", m, cmp.Or(LastError(errOut.Bytes()), err.Error()))
+		return nil, fmt.Errorf("%s: make its archive: %s", m, cmp.Or(LastError(errOut.kept), err.Error()))
 	}
-	if out.Len() > wire.MaxArchive {
-		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, out.Len()>>20, wire.MaxArchive>>20),
+	if len(out.kept) > wire.MaxArchive {
+		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, len(out.kept)>>20, wire.MaxArchive>>20),
 			"open smaller files in the script")
 	}
-	return out.Bytes(), nil
+	return out.kept, nil
 }
 
 // Files names the local files that an archive was made of. k6 hides the names of home
@@ -219,6 +221,8 @@ func reason(err error) string {
 var (
 	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
 	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
+	// What Go writes before the stacks of a process that it ends.
+	goEnd = regexp.MustCompile(`(?m)^((?:panic|fatal error|SIG[A-Z]+): .{0,200})`)
 	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// k6's action, before the error.
@@ -228,9 +232,12 @@ var (
 )
 
 // LastError returns the last error in a log of k6 as one line with the place in the
-// script, without the stack trace; "" if there is none.
+// script, without the stack trace, or why Go ended k6; "" if there is none.
 func LastError(log []byte) string {
 	all := logError.FindAllSubmatch(log, -1)
+	if ended := goEnd.FindSubmatch(log); ended != nil {
+		return string(ended[1])
+	}
 	if len(all) == 0 {
 		return ""
 	}

@@ -35,6 +35,10 @@ func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{"", ""},
 		{`time="2026-11-20T23:54:40Z" level=info msg="nothing wrong"`, ""},
+		{`time="2026-11-20T23:54:40Z" level=error msg=a` + "\npanic: runtime error: index out of range [3] with length 0\n\ngoroutine 7 [running]:\nmain.f(...)\n", "panic: runtime error: index out of range [3] with length 0"},
+		{"fatal error: concurrent map writes\n\ngoroutine 7 [running]:\n", "fatal error: concurrent map writes"},
+		{"SIGABRT: abort\nPC=0x4976e3 m=0 sigcode=0\n", "SIGABRT: abort"},
+		{`time="2026-11-20T23:54:40Z" level=error msg="this program failed: a mistake, at harness/load/k6/output.go:7"`, "this program failed: a mistake, at harness/load/k6/output.go:7"},
 		{
 			`time="2026-11-20T23:54:40Z" level=error msg="Error: nobody is at home\n\tat file:///srv/scenarios/pay.js:1:34(3)\n" hint="script exception"`,
 			"Error: nobody is at home (pay.js:1:34)",

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"assay/harness/foreign"
+	"assay/harness/wire"
 )
 
 var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
@@ -22,7 +24,7 @@ func EachSource(scripts []string, visit func(path string, source []byte) error) 
 			continue
 		}
 		seen[path] = true
-		data, err := os.ReadFile(path)
+		data, err := foreign.ReadLinked(path, wire.MaxArchive)
 		if errors.Is(err, fs.ErrNotExist) && !slices.Contains(scripts, path) {
 			continue // an import in a comment: the scenario initialises without it
 		}

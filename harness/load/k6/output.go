@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/metrics"
 	"go.k6.io/k6/output"
 
+	"assay/harness/crash"
 	"assay/harness/load/mark"
 	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
@@ -103,7 +104,7 @@ func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = sto
 
 // Start starts sending frames.
 func (o *frameOutput) Start() error {
-	go o.send()
+	crash.Go(o.send)
 	return nil
 }
 

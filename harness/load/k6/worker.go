@@ -3,14 +3,19 @@ package k6
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	k6cmd "go.k6.io/k6/cmd"
+	"go.k6.io/k6/errext/exitcodes"
 	"go.k6.io/k6/output"
 
+	"assay/harness/crash"
 	"assay/harness/load/arrivals"
 	"assay/harness/load/journey"
 	"assay/harness/load/mark"
@@ -43,9 +48,28 @@ func Main(args []string) {
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.Register()
 	journey.Register(vus)
+	end := func(err error) {
+		// As k6 logs its errors, of which the coordinator reads the last.
+		fmt.Fprintf(os.Stderr, "time=%q level=error msg=%q\n", time.Now().Format(time.RFC3339), err.Error())
+		os.Exit(int(exitcodes.GoPanic))
+	}
+	crash.Watch(end)
+	// By SIGQUIT Go would end the process at once, with its stacks.
+	quits := make(chan os.Signal, 1)
+	signal.Notify(quits, syscall.SIGQUIT)
+	crash.Go(func() {
+		for range quits {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGINT) // k6 ends in order
+		}
+	})
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
-	k6cmd.Execute()
+	if err := crash.Call(func() error {
+		k6cmd.Execute()
+		return nil
+	}); err != nil {
+		end(err)
+	}
 }
 
 // cleanEnvironment removes variables that would change the run, and turns k6's usage

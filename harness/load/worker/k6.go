@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/load/k6"
 	"assay/harness/servers/process"
 	"assay/harness/wire"
@@ -100,11 +101,11 @@ func startK6(executable string, args, env []string, log io.Writer) (*child, erro
 		return nil, errors.Join(fmt.Errorf("start k6: %w", err), read.Close())
 	}
 	c := &child{Child: p, logged: make(chan struct{})}
-	go func() {
+	crash.Go(func() {
 		defer close(c.logged)
 		_, _ = io.Copy(log, read) // ends with k6
 		_ = read.Close()
-	}()
+	})
 	return c, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/wire"
 )
 
@@ -37,10 +38,10 @@ func serveK6(s *session) (*parent, error) {
 	mux.HandleFunc("POST "+wire.PathMetrics, p.metrics)
 	mux.HandleFunc("POST "+wire.PathAcknowledged, p.acknowledged)
 	p.server = &http.Server{Handler: p.authorized(mux), ReadHeaderTimeout: 10 * time.Second}
-	go func() {
+	crash.Go(func() {
 		defer close(p.done)
 		_ = p.server.Serve(listener) // ends with close
-	}()
+	})
 	return p, nil
 }
 
@@ -52,7 +53,13 @@ func (p *parent) authorized(next http.Handler) http.Handler {
 			http.Error(w, "not this worker's k6", http.StatusUnauthorized)
 			return
 		}
-		next.ServeHTTP(w, r)
+		failed := crash.Call(func() error {
+			next.ServeHTTP(w, r)
+			return nil
+		})
+		if failed != nil {
+			fail(w, failed)
+		}
 	})
 }
 

@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/host"
+	"assay/harness/servers/scratch"
 	"assay/harness/wire"
 	"assay/harness/wire/identity"
 )
@@ -51,7 +52,7 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 		return "", err
 	}
 	// Before it joins: from then on a worker that fails costs the run.
-	dir, remove, err := makeFolder(o.Dir)
+	dir, remove, err := scratch.Make(o.Dir, "assay-worker-")
 	if err != nil {
 		return "", hint.With(fmt.Errorf("make worker's folder: %w", err), "name a folder that this user may write to: --dir")
 	}
@@ -133,7 +134,7 @@ func thisMachine() wire.Machine {
 
 // run runs k6 and delivers its reports.
 func (s *session) run(ctx context.Context, executable string) (status string, err error) {
-	var alive sync.WaitGroup
+	var alive crash.Group
 	living, end := context.WithCancel(context.Background())
 	defer alive.Wait()
 	defer end()
@@ -179,7 +180,7 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	}
 	s.k6.Store(c)
 	running, ended := context.WithCancel(context.Background())
-	var delivery sync.WaitGroup
+	var delivery crash.Group
 	delivery.Go(s.deliver)
 	delivery.Go(func() { s.sendLog(running) })
 	delivery.Go(func() { s.stopK6(c) })

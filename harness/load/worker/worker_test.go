@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/servers/scratch"
 	"assay/harness/wire"
 )
 
@@ -228,7 +229,7 @@ func TestFoldersMadeAtOnce(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 20 {
-				dir, remove, err := makeFolder(parent)
+				dir, remove, err := scratch.Make(parent, "assay-worker-")
 				if err != nil {
 					t.Error(err)
 					return

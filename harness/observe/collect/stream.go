@@ -3,9 +3,9 @@ package collect
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/observe/metric"
 )
 
@@ -24,7 +24,7 @@ type Stream struct {
 	source string
 	sink   Sink
 	queue  chan metric.Frame
-	done   sync.WaitGroup
+	done   crash.Group
 	last   uint64 // sequence of the newest frame
 	lost   int    // frames dropped because the queue was full
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -28,7 +29,8 @@ const (
 	maxMessage = 200      // bytes of a message that an error quotes
 )
 
-func (s *Server) post(ctx context.Context, path string, query url.Values, contentType string, body []byte) (response, error) {
+func (s *Server) post(ctx context.Context, path string, query url.Values, contentType string, body []byte) (_ response, err error) {
+	defer foreign.Guard(&err)
 	u := s.base
 	u.Path += path
 	u.RawQuery = query.Encode()

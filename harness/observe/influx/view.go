@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/observe/metric"
 )
 
@@ -28,7 +29,7 @@ const (
 type View struct {
 	server  *Server
 	stop    context.CancelFunc
-	writing sync.WaitGroup
+	writing crash.Group
 
 	mu       sync.Mutex
 	run      RunInfo

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -36,6 +37,7 @@ func FromEnvironment() (Access, error) { return ParseAccess(os.Getenv("ASSAY_KAF
 // ParseAccess parses kafka://[user:password@][host:port][?tls=true][&sasl=MECHANISM];
 // empty: no credentials, no TLS. Its errors contain no part of the text.
 func ParseAccess(text string) (a Access, err error) {
+	defer foreign.Guard(&err)
 	if text == "" {
 		return a, nil
 	}

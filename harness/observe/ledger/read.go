@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
@@ -21,7 +23,13 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // Read visits the persisted side of a run as the database returns its rows. Each ? of the
 // query is bound to the run id, and the query returns identity and time. The error is a
 // *ReadError, or the first error of visit.
-func Read(ctx context.Context, db *database.DB, query, run string, visit func(Entry) error) error {
+func Read(ctx context.Context, db *database.DB, query, run string, visit func(Entry) error) (err error) {
+	defer func() {
+		if errors.Is(err, foreign.ErrUnreadable) {
+			err = &ReadError{err}
+		}
+	}()
+	defer foreign.Guard(&err) // of the driver, which parses what the server sends
 	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
 	if err != nil {
 		return &ReadError{err}
@@ -48,6 +56,7 @@ func Read(ctx context.Context, db *database.DB, query, run string, visit func(En
 
 // Count is the number of rows of the persisted side of a run.
 func Count(ctx context.Context, db *database.DB, query, run string) (n int64, err error) {
+	defer foreign.Guard(&err)
 	count := "SELECT COUNT(*) FROM (" + strings.TrimRight(query, "; \n\t") + ") AS persisted"
 	err = db.QueryRowContext(ctx, db.Dialect.Bind(count), spec.Arguments(query, run)...).Scan(&n)
 	return n, err
@@ -56,6 +65,7 @@ func Count(ctx context.Context, db *database.DB, query, run string) (n int64, er
 // Remove executes the statements that delete a run's rows, and returns the number of
 // rows affected, as far as the driver reports it.
 func Remove(ctx context.Context, db *database.DB, statements []string, run string) (removed int64, err error) {
+	defer foreign.Guard(&err)
 	for _, statement := range statements {
 		done, err := db.ExecContext(ctx, db.Dialect.Bind(statement), spec.Arguments(statement, run)...)
 		if err != nil {

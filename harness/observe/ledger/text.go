@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"assay/harness/foreign"
 )
 
 // AppendText appends a line for each entry, the hash in hex, the unix time in
@@ -85,7 +87,8 @@ func EachBatch(r io.Reader, visit func(source string, number uint64) error) erro
 }
 
 // eachLine visits the lines of a text; an empty one is an error.
-func eachLine(r io.Reader, visit func(line []byte) error) error {
+func eachLine(r io.Reader, visit func(line []byte) error) (err error) {
+	defer foreign.Guard(&err)
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		err := errNotEntry

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	boundary "assay/harness/foreign"
 )
 
 // Decode decodes one ExportMetricsServiceRequest of our own frames. It returns an error
@@ -35,7 +37,8 @@ type Decoder struct {
 }
 
 // Decode is like the function Decode.
-func (d *Decoder) Decode(data []byte) ([]Frame, error) {
+func (d *Decoder) Decode(data []byte) (_ []Frame, err error) {
+	defer boundary.Guard(&err)
 	d.points, d.frames, d.taken, d.buckets = d.points[:0], d.frames[:0], 0, 0
 	for b := data; len(b) > 0; {
 		f, rest, err := next(b)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"assay/harness/foreign"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/route"
 	"assay/harness/project/model/traffic"
@@ -35,6 +36,7 @@ type block struct {
 	ends     []int  // of each request's shape in shapes
 	lines    uint64 // with long, but without empty ones
 	skipped  [accesslog.Problems]Skipped
+	failed   error         // the parser panicked
 	done     chan struct{} // gets a value once the block is parsed
 }
 
@@ -54,6 +56,12 @@ func (s *Skipped) add(line uint64) {
 type parser struct {
 	of   *source
 	line accesslog.Parser
+}
+
+func (p *parser) guarded(b *block) (err error) {
+	defer foreign.Guard(&err)
+	p.parse(b)
+	return nil
 }
 
 func (p *parser) parse(b *block) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/traffic"
@@ -62,25 +63,25 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 		r.free <- &block{done: make(chan struct{}, 1)}
 	}
 	for range workers {
-		go func() {
+		crash.Go(func() {
 			var p parser
 			for b := range r.work {
-				p.parse(b)
+				b.failed = p.guarded(b)
 				b.done <- struct{}{}
 			}
-		}()
+		})
 	}
 	inputs := make([]Input, len(names))
-	go func() {
+	crash.Go(func() {
 		defer close(r.work)
 		defer close(r.ordered)
 		for i, name := range names {
 			inputs[i].Name = name
-			if r.failed = r.read(ctx, &inputs[i]); r.failed != nil {
+			if r.failed = crash.Call(func() error { return r.read(ctx, &inputs[i]) }); r.failed != nil {
 				return
 			}
 		}
-	}()
+	})
 	tally := traffic.New(o.Traffic)
 	for {
 		select {
@@ -94,6 +95,9 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 				return inputs, tally, mostlyUnderstood(inputs)
 			}
 			<-b.done
+			if b.failed != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", shown(b.source.input.Name), b.failed)
+			}
 			b.count(tally)
 			r.free <- b
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"assay/harness/crash"
 )
 
 // Life says what happens to a child when this process ends.
@@ -70,7 +72,7 @@ func start(cmd *exec.Cmd, life Life, fork func() error) (*Child, error) {
 	}
 	c := &Child{done: make(chan struct{})}
 	started := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		// The kernel sends the parent-death signal when the thread that forked
 		// ends (prctl(2)), so this goroutine keeps its thread until the child has
 		// ended.
@@ -92,7 +94,7 @@ func start(cmd *exec.Cmd, life Life, fork func() error) (*Child, error) {
 		started <- nil
 		c.err = cmd.Wait()
 		close(c.done)
-	}()
+	})
 	if err := <-started; err != nil {
 		return nil, err
 	}

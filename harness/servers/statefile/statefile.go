@@ -3,15 +3,19 @@ package statefile
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+
+	"assay/harness/foreign"
 )
+
+// maxBytes bounds a file.
+const maxBytes = 16 << 20
 
 // Read decodes the file. The error wraps os.ErrNotExist if there is none.
 func Read(path string, into any) error {
-	b, err := os.ReadFile(path)
+	b, err := foreign.ReadFile(path, maxBytes)
 	if err != nil {
 		return err
 	}

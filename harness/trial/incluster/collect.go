@@ -21,6 +21,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"assay/harness/cluster"
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/observe/record"
 )
@@ -142,11 +143,11 @@ func collectOnce(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir str
 	defer os.RemoveAll(partial) //nolint:errcheck // empty, if all is well
 	read, write := io.Pipe()
 	done := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		err := execute(ctx, c, p, write, "export")
 		_ = write.CloseWithError(err) // nil: the end of the archive
 		done <- err
-	}()
+	})
 	err = unpack(read, partial)
 	_ = read.CloseWithError(io.ErrClosedPipe)
 	switch ended := <-done; {

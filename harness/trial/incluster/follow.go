@@ -213,13 +213,20 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 	return found, nil
 }
 
+// maxLogLine bounds what is read of a line of a log, bytes.
+const maxLogLine = 64 << 10
+
 // lines reports the lines of a log, each of which begins with its time, until the record
 // is complete. It leaves out those that were reported before the stream was interrupted,
 // as the API cuts by seconds. A line whose end is missing is read again.
 func (f *follower) lines(log io.Reader) (found bool, err error) {
 	reported := f.last
-	for lines := bufio.NewReader(log); ; {
-		line, err := lines.ReadString('\n')
+	for lines := bufio.NewReaderSize(log, maxLogLine); ; {
+		part, err := lines.ReadSlice('\n')
+		line := string(part)
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of the line is left out
+			_, err = lines.ReadSlice('\n')
+		}
 		if err != nil {
 			return false, err
 		}

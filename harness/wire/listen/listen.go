@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/wire/identity"
 )
@@ -77,12 +78,12 @@ func Serve(o Options) (*Server, error) {
 		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelError),
 	}
 	s.http.Protocols.SetHTTP1(true)
-	go func() {
+	crash.Go(func() {
 		defer close(s.served)
 		if err := s.http.Serve(s.gate); !errors.Is(err, http.ErrServerClosed) {
 			s.failed = fmt.Errorf("listen: %w", err)
 		}
-	}()
+	})
 	return s, nil
 }
 
@@ -119,10 +120,10 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	<-s.served
 	ended := make(chan struct{})
-	go func() {
+	crash.Go(func() {
 		s.open.Wait()
 		close(ended)
-	}()
+	})
 	select {
 	case <-ended:
 		return s.failed

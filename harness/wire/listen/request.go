@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/wire"
 )
 
@@ -34,7 +35,14 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	clean.Header = r.Header.Clone()
 	clean.Header.Del("Content-Encoding")
 	clean.Body, clean.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	s.options.Handler.ServeHTTP(w, &clean)
+	failed := crash.Call(func() error {
+		s.options.Handler.ServeHTTP(w, &clean)
+		return nil
+	})
+	if failed != nil {
+		s.options.Log.Error("a request was not answered", "path", r.URL.Path, "error", failed)
+		http.Error(w, failed.Error(), http.StatusInternalServerError)
+	}
 }
 
 func (s *Server) mayBePlain(from netip.Addr) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -43,6 +44,9 @@ func loadPrivate(value string) (*PrivateKey, error) {
 	return &key, nil
 }
 
+// maxKey bounds a key's file, bytes.
+const maxKey = 64 << 10
+
 // readPrivate reads a key file, and refuses one that users outside its owner and group
 // may access. The mode is checked last: a file without a key needs no protection.
 func readPrivate(path string) (*PrivateKey, error) {
@@ -55,7 +59,7 @@ func readPrivate(path string) (*PrivateKey, error) {
 	if !info.Mode().IsRegular() {
 		return nil, hint.With(fmt.Errorf("%s: %s is not a regular file", KeyEnv, path), "name the file: DIR/assay.key")
 	}
-	text, err := os.ReadFile(path)
+	text, err := foreign.ReadLinked(path, maxKey)
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("read signing key: %w", err), "make it readable to this user alone: chmod 600 "+path)
 	}
@@ -71,7 +75,7 @@ func readPrivate(path string) (*PrivateKey, error) {
 
 // ReadPublic reads the issuer's public key, PKIX PEM.
 func ReadPublic(path string) (PublicKey, error) {
-	text, err := os.ReadFile(path)
+	text, err := foreign.ReadLinked(path, maxKey)
 	if err != nil {
 		return PublicKey{}, hint.With(fmt.Errorf("read public key: %w", err), "name the issuer's: --key assay.pub")
 	}

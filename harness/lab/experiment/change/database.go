@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
@@ -127,10 +128,10 @@ func (c connection) execute(ctx context.Context, statement string) error {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		_, err := one.ExecContext(background, statement)
 		ended <- err
-	}()
+	})
 	select {
 	case err := <-ended:
 		return err

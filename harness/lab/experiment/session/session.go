@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/judge/page"
 	"assay/harness/lab/experiment"
@@ -49,8 +49,8 @@ type Request struct {
 
 // Open reads an experiment's file, and checks all that can be checked without the
 // target and the database.
-func Open(path string, r Request) (*Session, error) {
-	data, err := os.ReadFile(path)
+func Open(ctx context.Context, path string, r Request) (*Session, error) {
+	data, err := foreign.ReadText(ctx, path, spec.MaxBytes)
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("read experiment: %w", err), "name its file, like: scenarios/experiments/binlog-off.json")
 	}

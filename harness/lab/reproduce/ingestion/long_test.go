@@ -63,7 +63,7 @@ func TestLongIngestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn.DBName = "shop"
-	file, err := trial.ReadThresholds(filepath.Join("..", "..", "..", "..", "thresholds.json"))
+	file, err := trial.ReadThresholds(t.Context(), filepath.Join("..", "..", "..", "..", "thresholds.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,10 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"assay/harness/cluster"
 	"assay/harness/cluster/client"
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
@@ -45,7 +45,7 @@ type Fleet struct {
 	created []metav1.OwnerReference // in the order of creation
 	ended   chan fleet.Ended
 	stop    context.CancelFunc // of the watch
-	watch   sync.WaitGroup
+	watch   crash.Group
 	own     []string // names of the containers of the manifests
 
 	mu      sync.Mutex

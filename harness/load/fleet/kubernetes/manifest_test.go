@@ -218,7 +218,7 @@ func TestPatchOfTestRunFields(t *testing.T) {
 	}
 	s, l := example(true)
 	var err error
-	if s.Patch, err = cluster.ReadPatch(path); err != nil {
+	if s.Patch, err = cluster.ReadPatch(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	all, err := s.Manifests(l)
@@ -249,7 +249,7 @@ func TestPatchOfTestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Patch, err = cluster.ReadPatch(path); err != nil {
+	if s.Patch, err = cluster.ReadPatch(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	all, err := s.Manifests(l)

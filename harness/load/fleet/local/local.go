@@ -9,13 +9,14 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 	"assay/harness/servers/process"
+	"assay/harness/servers/scratch"
 	"assay/harness/wire"
 )
 
@@ -28,10 +29,11 @@ var _ fleet.Engine = Engine{}
 
 // Fleet is a set of worker processes on this machine.
 type Fleet struct {
-	dir     string // of their temporary files
+	dir     string       // of their temporary files
+	remove  func() error // removes it
 	workers []*process.Child
 	ended   chan fleet.Ended // one for each process, as it ends
-	all     sync.WaitGroup
+	all     crash.Group
 }
 
 // niceness gives workers precedence over other processes on their CPUs, if this
@@ -41,11 +43,11 @@ const niceness = -10
 // Start starts each worker as `assay worker --join ADDRESS`. When one cannot be started
 // the others are killed.
 func (e Engine) Start(_ context.Context, l fleet.Launch) (fleet.Workers, error) {
-	dir, err := os.MkdirTemp("", "assay-fleet-")
+	dir, remove, err := scratch.Make("", "assay-fleet-")
 	if err != nil {
 		return nil, fmt.Errorf("start workers: %w", err)
 	}
-	f := &Fleet{dir: dir, ended: make(chan fleet.Ended, l.Workers)}
+	f := &Fleet{dir: dir, remove: remove, ended: make(chan fleet.Ended, l.Workers)}
 	for i := range l.Workers {
 		if err := f.start(e.Executable, l.Address, l.Token); err != nil {
 			return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), f.Close())
@@ -142,11 +144,11 @@ const closeTimeout = 2 * time.Second
 
 // Close ends the workers that still run, and removes their temporary files.
 func (f *Fleet) Close() error {
-	var stopping sync.WaitGroup
+	var stopping crash.Group
 	for _, w := range f.workers {
 		stopping.Go(func() { _ = w.Stop(closeTimeout) }) // kills after the limit
 	}
 	stopping.Wait()
 	f.all.Wait()
-	return os.RemoveAll(f.dir)
+	return f.remove()
 }

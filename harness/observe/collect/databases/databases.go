@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/postgres"
 	"assay/harness/observe/collect/sampling"
@@ -65,10 +66,16 @@ func Of(dsn string) Driver {
 }
 
 // Open opens the database at a DSN. See Driver.
-func Open(dsn string) (*database.DB, error) { return Of(dsn).Open(dsn) }
+func Open(dsn string) (_ *database.DB, err error) {
+	defer foreign.Guard(&err)
+	return Of(dsn).Open(dsn)
+}
 
 // Parse reads a DSN. See Driver.
-func Parse(dsn string) (database.DSN, error) { return Of(dsn).Parse(dsn) }
+func Parse(dsn string) (_ database.DSN, err error) {
+	defer foreign.Guard(&err)
+	return Of(dsn).Parse(dsn)
+}
 
 // New returns the collector for the database at a DSN. See Driver.
 func New(dsn string) Collector { return Of(dsn).Collector(dsn) }

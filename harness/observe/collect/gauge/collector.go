@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/scrape"
@@ -161,7 +162,7 @@ func (g *polledGauge) start(ctx context.Context) (late bool, err error) {
 // has no value for it.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var polling sync.WaitGroup
+	var polling crash.Group
 	for _, g := range c.gauges {
 		polling.Go(func() { g.poll(inner) })
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 )
@@ -72,7 +72,7 @@ func (c *Collector) Start(context.Context) error {
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	c.last, c.stops.proc, c.at = map[string]float64{}, c.proc, time.Now()
 	probing, cancel := context.WithCancel(ctx)
-	var sampling sync.WaitGroup
+	var sampling crash.Group
 	defer func() { cancel(); sampling.Wait() }()
 	c.read(probing) // the base of later increases
 	sampling.Go(func() { c.stops.run(probing) })

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"assay/harness/crash"
 	"assay/harness/observe/metric"
 )
 
@@ -32,12 +33,12 @@ func (r *roundTrips) start(ctx context.Context) {
 	}
 	done := make(chan float64, 1)
 	r.done = done
-	go func() {
+	crash.Go(func() {
 		defer close(done)
 		if ms, ok := handshake(ctx, r.target); ok {
 			done <- ms
 		}
-	}()
+	})
 }
 
 // points reports the handshake that has ended, if any.

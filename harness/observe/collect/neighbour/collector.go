@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"sync"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/metric"
@@ -87,7 +87,7 @@ func (c *Collector) Start(ctx context.Context) error {
 // Run reads all neighbours every second until ctx is done.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
+	var running crash.Group
 	for _, n := range c.all {
 		running.Go(func() { n.run(inner) })
 	}
@@ -100,7 +100,7 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 // points reads all neighbours concurrently.
 func (c *Collector) points(ctx context.Context) (points []metric.Point) {
 	parts := make([][]metric.Point, len(c.all))
-	var reading sync.WaitGroup
+	var reading crash.Group
 	for i, n := range c.all {
 		reading.Go(func() { parts[i] = n.points(ctx) })
 	}

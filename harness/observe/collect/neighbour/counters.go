@@ -85,22 +85,32 @@ func (c *counters) scrape(ctx context.Context) (scrape.Families, error) {
 
 // reading selects the counters. It fails without any series of the total.
 func (c *counters) reading(found scrape.Families) (r reading, err error) {
-	r = reading{selected(found, c.errors), selected(found, c.total)}
+	if r.errors, err = selected(found, c.errors); err == nil {
+		r.total, err = selected(found, c.total)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", c.endpoint, err)
+	}
 	if len(r.total) == 0 {
 		return r, fmt.Errorf("%s has no metric %s with these labels", c.endpoint, c.total.Name)
 	}
 	return r, nil
 }
 
-func selected(found scrape.Families, s spec.Selection) map[string]float64 {
+func selected(found scrape.Families, s spec.Selection) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, m := range found[s.Name].GetMetric() {
 		labels := labelsOf(m)
-		if v, ok := scrape.Value(m); ok && s.Matches(labels) {
-			values[fmt.Sprint(labels)] = v // printed in the order of the keys
+		v, ok := scrape.Value(m)
+		if !ok || !s.Matches(labels) {
+			continue
 		}
+		if !scrape.Plausible(v) {
+			return nil, fmt.Errorf("the counter %s is %g", s.Name, v)
+		}
+		values[fmt.Sprint(labels)] = v // printed in the order of the keys
 	}
-	return values
+	return values, nil
 }
 
 func labelsOf(m *dto.Metric) map[string]string {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/hint"
 	"assay/harness/spec"
 )
@@ -35,8 +36,9 @@ func newHealth(n spec.Neighbour) *health {
 	return &health{url: n.URL, timeout: n.Timeout, client: &http.Client{
 		Transport: &http.Transport{
 			// No proxy from the environment: the neighbour must be called directly.
-			MaxIdleConnsPerHost: 1,
-			DialContext:         (&net.Dialer{Timeout: n.Timeout}).DialContext,
+			MaxIdleConnsPerHost:    1,
+			MaxResponseHeaderBytes: maxHealthBody,
+			DialContext:            (&net.Dialer{Timeout: n.Timeout}).DialContext,
 		},
 		// A redirect is not a good answer, and could lead anywhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -80,7 +82,7 @@ func (h *health) request(ctx context.Context) error {
 func (h *health) run(ctx context.Context) {
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()
-	var open sync.WaitGroup
+	var open crash.Group
 	defer open.Wait()
 	for {
 		open.Go(func() {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -15,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pi"
 	"github.com/aws/aws-sdk-go-v2/service/pi/types"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/database"
 )
@@ -29,8 +32,14 @@ const (
 	maxSeconds = 120
 	// maxMembers is the largest number of members of a group that the API returns.
 	maxMembers = 25
-	// maxPages bounds the pages of one response.
+	// maxPages bounds the pages of one response, maxFound its series, and maxBody a page.
 	maxPages = 100
+	maxFound = 1000
+	maxBody  = 16 << 20
+	// maxDimension bounds the name of a wait or the text of a statement, bytes.
+	maxDimension = 4 << 10
+	// maxLoad is above the sessions of any instance.
+	maxLoad = 1e6
 )
 
 // Names of the metric and the groups in the API.
@@ -61,12 +70,25 @@ func connect(ctx context.Context, instance database.Insights) (*api, error) {
 		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("append it to the resource, like %s%s?region=eu-west-1", database.InsightsScheme, instance.Resource)}
 	}
 	client := pi.NewFromConfig(loaded, func(o *pi.Options) {
+		o.HTTPClient = bounded{o.HTTPClient}
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts, r.MaxBackoff = maxAttempts, maxBackoff })
 	})
 	if endpoint := client.Options().BaseEndpoint; endpoint != nil && !secure(*endpoint) {
 		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Remedy: "change AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL to https://..., or unset it"}
 	}
 	return &api{client, instance.Resource}, nil
+}
+
+// bounded is a client whose answers end at maxBody.
+type bounded struct{ pi.HTTPClient }
+
+// Do sends a request.
+func (b bounded) Do(req *http.Request) (*http.Response, error) {
+	resp, err := b.HTTPClient.Do(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxBody)
+	}
+	return resp, err
 }
 
 // secure reports whether signed requests may be sent to an endpoint: by https, or on
@@ -84,7 +106,8 @@ type series struct {
 
 // load requests the load of the seconds [from, to), split by a group. Seconds without a
 // value are missing from the result rather than 0.
-func (a *api) load(ctx context.Context, group string, from, to int64) ([]series, error) {
+func (a *api) load(ctx context.Context, group string, from, to int64) (_ []series, err error) {
+	defer foreign.Guard(&err)
 	input := &pi.GetResourceMetricsInput{
 		ServiceType: types.ServiceTypeRds, Identifier: &a.resource,
 		StartTime: aws.Time(time.Unix(from, 0)), EndTime: aws.Time(time.Unix(to, 0)), // exclusive
@@ -107,6 +130,9 @@ func (a *api) load(ctx context.Context, group string, from, to int64) ([]series,
 		for _, list := range page.MetricList {
 			addPoints(found, list, from, to)
 		}
+		if len(found) > maxFound {
+			return nil, fmt.Errorf("the response has more than %d series", maxFound)
+		}
 		if aws.ToString(page.NextToken) == "" {
 			return sortedSeries(found), nil
 		}
@@ -122,6 +148,14 @@ func addPoints(found map[string]*series, list types.MetricKeyDataPoints, from, t
 		return
 	}
 	var id strings.Builder
+	for name, text := range list.Key.Dimensions {
+		if len(name) > maxDimension || !utf8.ValidString(name) {
+			return
+		}
+		if len(text) > maxDimension || !utf8.ValidString(text) {
+			list.Key.Dimensions[name] = strings.ToValidUTF8(text[:min(len(text), maxDimension)], "")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(list.Key.Dimensions)) {
 		fmt.Fprintf(&id, "%s\x00%s\x00", name, list.Key.Dimensions[name])
 	}
@@ -134,7 +168,7 @@ func addPoints(found map[string]*series, list types.MetricKeyDataPoints, from, t
 		if p.Timestamp == nil || p.Value == nil {
 			continue
 		}
-		if at := p.Timestamp.Unix(); at >= from && at < to && *p.Value >= 0 {
+		if at := p.Timestamp.Unix(); at >= from && at < to && *p.Value >= 0 && *p.Value <= maxLoad {
 			s.load[at] = *p.Value
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	timeout = 800 * time.Millisecond
 	// maxBody bounds what one scrape reads; a large service exposes about 200 kB.
 	maxBody = 4 << 20
+	// maxHeader bounds the header of an answer.
+	maxHeader = 64 << 10
 )
 
 // Endpoint is one endpoint. It is safe for concurrent use.
@@ -50,8 +52,9 @@ func New(endpoint string, hosts ...string) *Endpoint {
 		Timeout: timeout,
 		Transport: &http.Transport{
 			// No proxy from the environment: the endpoint must be called directly.
-			MaxIdleConnsPerHost: 1,
-			DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
+			MaxIdleConnsPerHost:    1,
+			MaxResponseHeaderBytes: maxHeader,
+			DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
 		},
 		// A redirect could lead anywhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

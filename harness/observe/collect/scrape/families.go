@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,27 +10,50 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/metric"
 )
 
 // Families holds the metric families of an exposition by name.
 type Families map[string]*dto.MetricFamily
 
+// maxLines bounds the lines of wanted families, and so the memory that they take, about 500
+// bytes each. A histogram of 100 routes with 70 buckets each has 7,000.
+const maxLines = 50_000
+
+// maxError bounds what an error says, bytes: it quotes the exposition.
+const maxError = 300
+
 // Parse reads the families whose names are wanted. It parses only their lines, because
-// parsing everything would cost the generator's host too much CPU.
+// parsing everything would cost the generator's host too much CPU. It is the only parser of
+// expositions: whatever it is given, it returns families or an error of one line.
 func Parse(exposition []byte, wanted func(family string) bool) (Families, error) {
-	var lines strings.Builder
-	for line := range strings.Lines(string(exposition)) {
-		if isWanted(line, wanted) {
-			lines.WriteString(line)
-		}
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
+	families, err := parse(exposition, wanted)
 	if err != nil {
-		return nil, fmt.Errorf("scrape metrics: %w", err)
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		if len(text) > maxError {
+			text = strings.ToValidUTF8(text[:maxError], "") + "..."
+		}
+		return nil, errors.New("scrape metrics: " + text)
 	}
 	return families, nil
+}
+
+func parse(exposition []byte, wanted func(family string) bool) (_ Families, err error) {
+	defer foreign.Guard(&err) // expfmt v0.70 panics, for example at a TYPE and a name in quotes
+	var lines strings.Builder
+	n := 0
+	for line := range strings.Lines(string(exposition)) {
+		if !isWanted(line, wanted) {
+			continue
+		}
+		if n++; n > maxLines {
+			return nil, fmt.Errorf("more than %d lines of the metrics that are read", maxLines)
+		}
+		lines.WriteString(line)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(strings.NewReader(lines.String()))
 }
 
 // isWanted reports whether a line belongs to a wanted family: a sample, a bucket, a sum or
@@ -43,6 +67,14 @@ func isWanted(line string, wanted func(family string) bool) bool {
 	}
 	return wanted(name) || wanted(strings.TrimSuffix(name, "_sum")) || wanted(strings.TrimSuffix(name, "_count")) || wanted(strings.TrimSuffix(name, "_bucket"))
 }
+
+// maxPlausible is above any value of a service's metric, in its base unit or in ns. A count
+// that an exposition gives as negative or not as a number becomes larger, too.
+const maxPlausible = 1e18
+
+// Plausible reports whether a value can be that of a counter, or of a gauge of something that
+// a service has: a number, neither negative nor beyond anything that can be counted.
+func Plausible(v float64) bool { return v >= 0 && v <= maxPlausible }
 
 // Value returns the value of a counter, a gauge or a metric without a type; false for
 // others.

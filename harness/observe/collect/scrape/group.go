@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect"
 )
 
@@ -39,7 +39,7 @@ type Group struct {
 	asking  bool      // a list is under way in the background
 	failing bool      // the last list failed
 	lists   chan listed
-	running sync.WaitGroup
+	running crash.Group
 	ctx     context.Context // of lists in the background; done after Close
 	cancel  context.CancelFunc
 }

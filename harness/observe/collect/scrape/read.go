@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/metric"
 )
 
@@ -27,6 +28,13 @@ type Answer[T any] struct {
 	Endpoint *Endpoint // the same each time, until the instance is no longer listed
 	Value    T         // as parse returned it, also with an error; zero if the endpoint did not answer
 	Err      error     // it did not answer in time, or its answer is invalid
+}
+
+// guarded calls parse, with its panic as an error: it would end the process from the
+// goroutine of a reading.
+func guarded[T any](parse func(*Endpoint, []byte) (T, error), e *Endpoint, exposition []byte) (v T, err error) {
+	defer foreign.Guard(&err)
+	return parse(e, exposition)
 }
 
 // Read reads all endpoints of a group concurrently, in at most about a second, and returns
@@ -48,7 +56,7 @@ func Read[T any](ctx context.Context, g *Group, parse func(e *Endpoint, expositi
 			}
 			body, err := m.Fetch(ctx)
 			if err == nil {
-				a.Value, err = parse(m.Endpoint, body)
+				a.Value, err = guarded(parse, m.Endpoint, body)
 			}
 			a.Err, m.failing = err, err != nil
 			return nil

@@ -14,11 +14,18 @@ import (
 // bound, which follows in s. They are no metrics of the catalogue, and not sent.
 const withinBound = "statements within "
 
+// maxBounds bounds the buckets of a histogram that are read.
+const maxBounds = 1000
+
 // countWithin adds a histogram's cumulative counts to a reading. unit is that of its
 // bounds, in ms.
 func (r reading) countWithin(m *dto.Metric, unit float64) {
-	for _, b := range m.GetHistogram().GetBucket() {
-		r[withinBound+strconv.FormatFloat(b.GetUpperBound()*unit, 'g', -1, 64)] += float64(b.GetCumulativeCount())
+	buckets := m.GetHistogram().GetBucket()
+	if len(buckets) > maxBounds {
+		return
+	}
+	for _, b := range buckets {
+		r[withinBound+strconv.FormatFloat(b.GetUpperBound()*unit, 'g', -1, 64)] += b.GetCumulativeCountFloat() + float64(b.GetCumulativeCount())
 	}
 }
 
@@ -37,7 +44,7 @@ func (r reading) fastest() (ms float64, ok bool) {
 	all := r[metric.ServiceQueries]
 	for _, ms := range bounds {
 		if n := r[withinBound+strconv.FormatFloat(ms, 'g', -1, 64)]; all > 0 && n >= metric.FastestShare*all {
-			return ms, ms < 1e9 // not the bucket of all
+			return ms, ms >= 0 && ms < 1e9 // not the bucket of all
 		}
 	}
 	return 0, false

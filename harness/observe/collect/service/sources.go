@@ -6,6 +6,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/semconv"
@@ -132,7 +133,8 @@ func isLoad(m *dto.Metric) bool {
 func count(m *dto.Metric) (float64, bool) {
 	switch {
 	case m.Histogram != nil:
-		return float64(m.GetHistogram().GetSampleCount()), true
+		h := m.GetHistogram()
+		return h.GetSampleCountFloat() + float64(h.GetSampleCount()), true // one of them: a count need not be whole
 	case m.Summary != nil:
 		return float64(m.GetSummary().GetSampleCount()), true
 	}
@@ -157,23 +159,30 @@ type reading map[string]float64
 const errorPrefix = metric.ErrorsByClass + " "
 
 // parse reads an exposition in the text format.
-func parse(body []byte) (reading, error) {
+func parse(body []byte) (_ reading, err error) {
+	defer foreign.Guard(&err)
 	found, err := scrape.Parse(body, func(family string) bool { return families[family] })
 	if err != nil {
 		return nil, err
 	}
-	r, from := reading{}, map[string]string{}
+	r, from, unknown := reading{}, map[string]string{}, map[string]bool{}
 	read := func(s source, key string, bounds float64) {
 		if other, ok := from[key]; ok && other != s.family {
 			return
 		}
 		for _, m := range found[s.family].GetMetric() {
-			if v, ok := s.value(m); ok && isLoad(m) {
-				r[s.name] += v * s.scale
-				from[key] = s.family
-				if s.name == metric.ServiceQueries {
-					r.countWithin(m, bounds)
-				}
+			v, ok := s.value(m)
+			if !ok || !isLoad(m) {
+				continue
+			}
+			from[key] = s.family
+			if !scrape.Plausible(v) {
+				unknown[s.name] = true // a sum without this series would be too low
+				continue
+			}
+			r[s.name] += v * s.scale
+			if s.name == metric.ServiceQueries {
+				r.countWithin(m, bounds)
 			}
 		}
 	}
@@ -189,6 +198,9 @@ func parse(body []byte) (reading, error) {
 	for _, s := range otelSources {
 		read(s.source, s.name+s.beside, s.bounds)
 	}
+	for name := range unknown {
+		delete(r, name)
+	}
 	return r, nil
 }
 
@@ -198,7 +210,7 @@ func (r reading) addErrors(found scrape.Families) {
 	for _, s := range errorSources {
 		for _, m := range found[s.family].GetMetric() {
 			v, ok := scrape.Value(m)
-			if !ok || !isLoad(m) {
+			if !ok || !scrape.Plausible(v) || !isLoad(m) {
 				continue
 			}
 			class := s.class

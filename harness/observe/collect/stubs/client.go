@@ -28,6 +28,9 @@ const (
 	// maxAnswer and maxLine bound what is read.
 	maxAnswer = 4 << 20
 	maxLine   = 64 << 10
+	maxHeader = 64 << 10
+	// ledgerLimit bounds the time for the whole ledger.
+	ledgerLimit = 10 * time.Minute
 )
 
 // TokenEnv is the environment variable that holds the token of the stubs.
@@ -56,7 +59,7 @@ func NewClient(name, base, token string, hosts ...string) *Client {
 	}
 	c.http = &http.Client{
 		// No proxy from the environment: the stub must be called directly.
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 1, DialContext: (&net.Dialer{Timeout: timeout}).DialContext},
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 1, MaxResponseHeaderBytes: maxHeader, DialContext: (&net.Dialer{Timeout: timeout}).DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
@@ -83,6 +86,8 @@ func (c *Client) End(ctx context.Context, run string) (State, error) {
 
 // Ledger visits the lines of the last run's calls.
 func (c *Client) Ledger(ctx context.Context, visit func(line []byte) error) error {
+	ctx, end := context.WithTimeoutCause(ctx, ledgerLimit, fmt.Errorf("stub %s: its ledger was not read within %s", c.name, ledgerLimit))
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(ledgerTimeout, func() { cancel(fmt.Errorf("stub %s: it sent nothing for %s", c.name, ledgerTimeout)) })
@@ -116,7 +121,7 @@ func (c *Client) state(ctx context.Context, method, path string, body []byte) (s
 		return s, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&s); err != nil || s.Instance == "" {
+	if s, err = decode(resp.Body); err != nil {
 		return s, c.foreign()
 	}
 	return s, nil

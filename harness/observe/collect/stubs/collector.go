@@ -217,12 +217,18 @@ func (c *Collector) Ledger(ctx context.Context, visit func(line []byte) error) (
 	defer c.client.Close()
 	type payment struct{ endpoint, id string }
 	seen := map[payment]bool{}
+	c.mu.Lock()
+	counted := c.last.All() - c.last.Forgotten
+	c.mu.Unlock()
 	err = c.client.Ledger(ctx, func(line []byte) error {
 		var call Call
-		if err := json.Unmarshal(line, &call); err != nil {
-			return fmt.Errorf("stub %s: a line of its ledger is not JSON: %w", c.o.Name, err)
+		if err := json.Unmarshal(line, &call); err != nil || len(call.ID) > maxText || len(call.Endpoint) > maxText {
+			return fmt.Errorf("stub %s: a line of its ledger is no call", c.o.Name)
 		}
 		l.Calls++
+		if l.Calls > min(counted, MaxLedger) {
+			return fmt.Errorf("stub %s: its ledger has more than %d calls", c.o.Name, min(counted, MaxLedger))
+		}
 		if key := (payment{call.Endpoint, call.ID}); call.ID != "" && seen[key] {
 			l.Repeated++
 		} else if call.ID != "" {
@@ -232,7 +238,7 @@ func (c *Collector) Ledger(ctx context.Context, visit func(line []byte) error) (
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if counted := c.last.All() - c.last.Forgotten; err == nil && l.Calls != counted {
+	if err == nil && l.Calls != counted {
 		err = fmt.Errorf("stub %s: its ledger has %d calls, and it counted %d", c.o.Name, l.Calls, counted)
 	}
 	l.Forgotten = c.last.Forgotten

@@ -1,6 +1,14 @@
 package stubs
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"assay/harness/foreign"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -57,6 +65,56 @@ type Call struct {
 	Ms       float64 `json:"ms"`           // until its end
 	Outcome  string  `json:"outcome"`
 	Status   int     `json:"status,omitempty"` // of the response; 0: none
+}
+
+// MaxLedger bounds the calls that a stub's ledger keeps, at about 64 bytes each.
+const MaxLedger = 2_000_000
+
+// Bounds of what a stub may say: a run has a series of each of its endpoints.
+const (
+	maxEndpoints = 1000
+	maxText      = 1000 // bytes of a text
+	maxCalls     = 1e12 // that have ended, with one outcome
+)
+
+// outcomes are those of calls.
+var outcomes = []string{
+	metric.StubAnswered, metric.StubError, metric.StubLimited, metric.StubHung, metric.StubReset, metric.StubAbandoned, metric.StubUnknown,
+}
+
+var errNoStub = errors.New("it is no state of a stub")
+
+// decode reads a state, which must be one that a stub can have.
+func decode(from io.Reader) (s State, err error) {
+	defer foreign.Guard(&err)
+	if err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(&s); err != nil {
+		return State{}, err
+	}
+	if !s.possible() {
+		return State{}, errNoStub
+	}
+	return s, nil
+}
+
+func (s State) possible() bool {
+	count := func(n int64) bool { return n >= 0 && n <= maxCalls }
+	text := func(all ...string) bool {
+		return !slices.ContainsFunc(all, func(t string) bool { return len(t) > maxText || !utf8.ValidString(t) })
+	}
+	if s.Instance == "" || !text(s.Instance, s.File.Path, s.File.SHA256, s.Run) || !count(s.Forgotten) || max(len(s.Endpoints), len(s.Phases)) > maxEndpoints {
+		return false
+	}
+	for _, e := range s.Endpoints {
+		if !text(e.Endpoint) || !count(e.Open) || !count(e.Queue) || !count(e.Working) || min(e.CallMs, e.WorkMs, e.LeftMs) < 0 || len(e.Calls) > len(outcomes) {
+			return false
+		}
+		for outcome, n := range e.Calls {
+			if !slices.Contains(outcomes, outcome) || !count(n) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // All is the number of calls that have ended.

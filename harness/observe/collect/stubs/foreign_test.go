@@ -1,0 +1,48 @@
+package stubs
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is no state of a stub is refused, whatever it counts.
+func TestForeignStates(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		`{"instance":"a","endpoints":[{"endpoint":"charge","calls":{"answered":3},"call_ms":7}]}`: true,
+		`{}`: false, `null`: false, `{"instance":"a","forgotten":-1}`: false,
+		`{"instance":"a","endpoints":[{"calls":{"answered":-3}}]}`:                     false,
+		`{"instance":"a","endpoints":[{"calls":{"answered":9000000000000000000}}]}`:    false,
+		`{"instance":"a","endpoints":[{"calls":{"sung":3}}]}`:                          false,
+		`{"instance":"a","endpoints":[{"call_ms":-1}]}`:                                false,
+		`{"instance":"` + strings.Repeat("a", maxText+1) + `"}`:                        false,
+		`{"instance":"a","endpoints":[{}` + strings.Repeat(",{}", maxEndpoints) + `]}`: false,
+		`{"instance":"a","endpoints":` + strings.Repeat("[", 1<<20):                    false,
+		`{"instance":"a","file":{"path":"` + strings.Repeat("a", maxAnswer) + `"}}`:    false,
+	} {
+		if _, err := decode(strings.NewReader(text)); (err == nil) != ok {
+			t.Errorf("%.80s: %v", text, err)
+		}
+	}
+}
+
+// FuzzState: the counts of two states make points that only increase.
+func FuzzState(f *testing.F) {
+	f.Add(`{"instance":"a","run":"r","endpoints":[{"endpoint":"charge","calls":{"answered":3},"call_ms":7}]}`, `{"instance":"a","endpoints":[{"endpoint":"charge","calls":{"answered":2},"call_ms":1}]}`)
+	f.Add(`{"instance":"a","phases":[{}],"forgotten":1}`, `{"instance":"b","endpoints":[{"queue":1,"working":2,"open":3}]}`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		c := &Collector{client: &Client{}}
+		for _, text := range []string{first, second} {
+			s, err := decode(strings.NewReader(text))
+			if err != nil {
+				continue
+			}
+			for _, p := range c.points(c.take(s)) {
+				if !(p.Value >= 0 && p.Value < 1e300) {
+					t.Errorf("%s is %g", p.Series.Key(), p.Value)
+				}
+			}
+			c.Fact()
+		}
+	})
+}
