@@ -1,12 +1,12 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -42,27 +42,36 @@ func Differences(dir string) (manifest []byte, all []Difference, err error) {
 // path.
 func differences(evidence string, manifest []byte) (all []Difference, err error) {
 	var sealed Manifest
-	if err := json.Unmarshal(manifest, &sealed); err != nil {
+	if err = foreign.DecodeJSON(manifest, MaxValues, &sealed); err == nil {
+		err = checkSchema(sealed.Schema, manifestSchema)
+	}
+	if err != nil {
 		return nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
 	}
-	current, err := manifestOf(evidence, sealed.Run)
+	sizes, err := sizesOf(evidence)
 	if err != nil {
 		return nil, err
 	}
-	byPath := map[string]ManifestFile{}
-	for _, f := range current.Files {
-		byPath[f.Path] = f
-	}
 	for _, f := range sealed.Files {
-		switch found, ok := byPath[f.Path]; {
+		size, ok := sizes[f.Path]
+		delete(sizes, f.Path)
+		switch {
 		case !ok:
 			all = append(all, Difference{f.Path, missingFile})
-		case found != f:
+			continue
+		case size != f.Size: // which need not be read
+			all = append(all, Difference{f.Path, changedFile})
+			continue
+		}
+		sum, err := digestFile(filepath.Join(evidence, filepath.FromSlash(f.Path)), size)
+		if err != nil {
+			return nil, err
+		}
+		if sum != f.SHA256 {
 			all = append(all, Difference{f.Path, changedFile})
 		}
-		delete(byPath, f.Path)
 	}
-	for _, path := range slices.Sorted(maps.Keys(byPath)) {
+	for _, path := range slices.Sorted(maps.Keys(sizes)) {
 		all = append(all, Difference{path, addedFile})
 	}
 	return all, nil
