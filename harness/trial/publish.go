@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
@@ -101,8 +102,8 @@ const (
 // there was none.
 func readHeadroom(dir string) string {
 	var d struct{ Sentence string }
-	data, err := os.ReadFile(filepath.Join(dir, HeadroomDir, SearchFile))
-	if err != nil || json.Unmarshal(data, &d) != nil {
+	data, err := foreign.ReadIn(dir, filepath.Join(HeadroomDir, SearchFile), record.MaxDocument)
+	if err != nil || foreign.CheckJSON(data, record.MaxValues) != nil || json.Unmarshal(data, &d) != nil {
 		return ""
 	}
 	return d.Sentence

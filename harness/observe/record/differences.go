@@ -23,34 +23,29 @@ const (
 	addedFile   = "was added"
 )
 
-// Differences compares every evidence file of a run folder with the manifest, and
-// returns the manifest too. The manifest itself is protected by its digest, which
-// the certificate holds.
-func Differences(dir string) (manifest []byte, all []Difference, err error) {
-	manifest, err = readManifest(dir)
+// Differences compares every evidence file of a run folder with a manifest that
+// ReadManifest has read. The manifest itself is protected by its digest, which the
+// certificate holds.
+func Differences(dir string, manifest []byte) (sealed Manifest, all []Difference, err error) {
+	sealed, all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
 	if err != nil {
-		return nil, nil, err
+		return sealed, nil, fmt.Errorf("open record %s: %w", dir, err)
 	}
-	all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
-	if err != nil {
-		return manifest, nil, fmt.Errorf("open record %s: %w", dir, err)
-	}
-	return manifest, all, nil
+	return sealed, all, nil
 }
 
 // differences lists the files of the manifest in its order, then the added files by
 // path.
-func differences(evidence string, manifest []byte) (all []Difference, err error) {
-	var sealed Manifest
+func differences(evidence string, manifest []byte) (sealed Manifest, all []Difference, err error) {
 	if err = foreign.DecodeJSON(manifest, MaxValues, &sealed); err == nil {
 		err = checkSchema(sealed.Schema, manifestSchema)
 	}
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
+		return sealed, nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
 	}
 	sizes, err := sizesOf(evidence)
 	if err != nil {
-		return nil, err
+		return sealed, nil, err
 	}
 	for _, f := range sealed.Files {
 		size, ok := sizes[f.Path]
@@ -65,7 +60,7 @@ func differences(evidence string, manifest []byte) (all []Difference, err error)
 		}
 		sum, err := digestFile(filepath.Join(evidence, filepath.FromSlash(f.Path)), size)
 		if err != nil {
-			return nil, err
+			return sealed, nil, err
 		}
 		if sum != f.SHA256 {
 			all = append(all, Difference{f.Path, changedFile})
@@ -74,5 +69,5 @@ func differences(evidence string, manifest []byte) (all []Difference, err error)
 	for _, path := range slices.Sorted(maps.Keys(sizes)) {
 		all = append(all, Difference{path, addedFile})
 	}
-	return all, nil
+	return sealed, all, nil
 }

@@ -18,6 +18,10 @@ const (
 	MaxDocument = 16 << 20
 	// MaxValues is the number of values and keys in it; of those facts, 520,000.
 	MaxValues = 1_000_000
+	// MaxCertificateValues is the same of certificate.json, of its signature, and of the
+	// thresholds beside a re-judged one, of which more is made in memory. A certificate with
+	// 20 flows of 20 SLOs has 30,000.
+	MaxCertificateValues = 200_000
 	// maxFiles is the number of files and folders of a record: three of each worker, and a
 	// few more.
 	maxFiles = 10_000

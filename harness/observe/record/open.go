@@ -107,8 +107,8 @@ func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeli
 	return t, nil
 }
 
-// readManifest reads the manifest of a sealed record.
-func readManifest(dir string) ([]byte, error) {
+// ReadManifest reads the manifest of a sealed record.
+func ReadManifest(dir string) ([]byte, error) {
 	manifest, err := manifestOrWhyNot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open record %s: %w", dir, err)
@@ -140,7 +140,7 @@ func CheckSeal(dir string) error {
 
 // unchanged returns the manifest of a sealed record after comparing all files with it.
 func unchanged(dir string) ([]byte, error) {
-	manifest, err := readManifest(dir)
+	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func unchanged(dir string) ([]byte, error) {
 }
 
 func compareFiles(evidence string, manifest []byte) error {
-	all, err := differences(evidence, manifest)
+	_, all, err := differences(evidence, manifest)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // EachFrame visits the frames of a sealed run folder in the order of arrival. A
 // frame's points are valid until visit returns.
 func EachFrame(dir string, visit func(metric.Frame) error) error {
-	if _, err := readManifest(dir); err != nil {
+	if _, err := ReadManifest(dir); err != nil {
 		return err
 	}
 	return eachFrame(dir, func(int64) {}, visit)
