@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/receiver"
@@ -60,9 +60,9 @@ func resume(ctx context.Context, o Options) error {
 	}
 	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
 	var state savedState
-	data, err := foreign.ReadFile(r.statePath(), record.MaxDocument)
+	data, err := os.ReadFile(r.statePath())
 	if err == nil {
-		err = foreign.DecodeJSON(data, record.MaxValues, &state)
+		err = json.Unmarshal(data, &state)
 	}
 	switch {
 	case record.CheckSeal(o.Dir) == nil:

@@ -3,20 +3,15 @@ package statefile
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
-
-	"assay/harness/foreign"
 )
-
-// maxBytes is the size of a file, which is far smaller: an experiment's journal has a step
-// for each change.
-const maxBytes = 1 << 20
 
 // Read decodes the file. The error wraps os.ErrNotExist if there is none.
 func Read(path string, into any) error {
-	b, err := foreign.ReadFile(path, maxBytes)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
