@@ -80,7 +80,17 @@ func (l Load) fault() string {
 		c.duration(part.d, 0, part.path...)
 	}
 	c.total(parts)
+	holdMax := ""
 	switch {
+	case l.HoldMax == 0 || len(c.faults) > 0:
+	case l.Hold == 0:
+		holdMax = "there is no hold"
+	default:
+		holdMax, _ = l.holdMaxFault()
+	}
+	switch {
+	case holdMax != "":
+		return "hold_max: " + holdMax
 	case len(l.Stages) > maxStages:
 		return fmt.Sprintf("%d stages, the limit is %d", len(l.Stages), maxStages)
 	case l.Threads < 0:

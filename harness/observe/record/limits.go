@@ -45,6 +45,8 @@ const (
 	// maxSources is the number of senders besides the planned workers: collectors, and
 	// services that push by OTLP.
 	maxSources = 1000
+	// maxClasses is the number of classes of waits, of which there are 20.
+	maxClasses = 100
 	// maxGaps is the number of gaps between the sequences of one source.
 	maxGaps = 10_000
 	// around is for how long before and after a run frames and identities may be dated: other
@@ -63,9 +65,9 @@ const (
 	maxPartEntries = 20 * maxIdentities
 )
 
-// budget is what a timeline may cost. Memory and work of real frames are in proportion to
+// allowance is what a timeline may cost. Memory and work of real frames are in proportion to
 // their file, of which 1,000 workers take 1 byte in memory for each byte (docs/capacity.md).
-type budget struct {
+type allowance struct {
 	memory int64 // bytes that are kept, about
 	work   int64 // in units of about 30 ns
 }
@@ -85,20 +87,20 @@ const (
 	totalBytes    = 200
 )
 
-// budgetFor is the budget of a file of frames.
-func budgetFor(size int64) *budget {
-	return &budget{memoryBytes + memoryRatio*size, workUnits + workRatio*size}
+// allowanceFor is that of a file of frames.
+func allowanceFor(size int64) *allowance {
+	return &allowance{memoryBytes + memoryRatio*size, workUnits + workRatio*size}
 }
 
-// spend takes from the budget; nil is unlimited.
-func (b *budget) spend(memory, work int) {
+// spend takes from the allowance; nil is unlimited.
+func (b *allowance) spend(memory, work int) {
 	if b != nil {
 		b.memory, b.work = b.memory-int64(memory), b.work-int64(work)
 	}
 }
 
-// err is an error once the budget is spent.
-func (b *budget) err() error {
+// err is an error once the allowance is spent.
+func (b *allowance) err() error {
 	switch {
 	case b == nil:
 		return nil

@@ -81,7 +81,7 @@ func (r *Run) read(dir string) (err error) {
 func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeline, error) {
 	t, within := r.EmptyTimeline(), r.seconds()
 	t.maxSources = len(r.Plan.Load.Workers) + maxSources
-	err := eachFrame(dir, func(size int64) { t.budget = budgetFor(size) }, func(f metric.Frame) error {
+	err := eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, func(f metric.Frame) error {
 		switch {
 		case f.Second < within.From || f.Second >= within.To:
 			return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)

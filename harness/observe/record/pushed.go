@@ -173,6 +173,6 @@ func (t *Timeline) addBySecond(s metric.Series, values map[int64]float64) {
 			p = metric.GaugePoint(s, values[second])
 		}
 		f := metric.Frame{Source: source.Name, Second: second}
-		t.seriesOf(p, f).add(f, source.number, p, t.budget)
+		t.seriesOf(p, f).add(f, source.number, p, t.left)
 	}
 }

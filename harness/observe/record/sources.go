@@ -38,7 +38,7 @@ func (r Run) emptyBySource(scenario string, p plan.Plan) bySource {
 	return b
 }
 
-func (b *bySource) add(f metric.Frame, cost *budget) {
+func (b *bySource) add(f metric.Frame, cost *allowance) {
 	for i := range b.flows {
 		b.flows[i].add(f, cost)
 	}

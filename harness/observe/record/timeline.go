@@ -31,7 +31,7 @@ type Timeline struct {
 	labels   map[string][]metric.Label // of exemplars, by their text
 	pushed   Pushed
 
-	budget     *budget // nil: unlimited
+	left       *allowance // nil: unlimited
 	maxSources int     // 0: unlimited
 	err        error   // why nothing is added any more
 }
@@ -72,7 +72,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	case t.maxSources > 0 && len(t.order) > t.maxSources:
 		t.err = fmt.Errorf("more than %d sources", t.maxSources)
 		return
-	case t.budget != nil && len(src.seen.ranges) > maxGaps:
+	case t.left != nil && len(src.seen.ranges) > maxGaps:
 		t.err = fmt.Errorf("more than %d gaps between the frames of %.100q", maxGaps, f.Source)
 		return
 	}
@@ -81,9 +81,9 @@ func (t *Timeline) Add(f metric.Frame) {
 		if !src.Closed || f.Sequence > src.closing {
 			src.Totals, src.closing = f.Clone().Points, f.Sequence
 			for _, p := range f.Points {
-				t.budget.spend(totalBytes+p.Hist.Size(), 0)
+				t.left.spend(totalBytes+p.Hist.Size(), 0)
 			}
-			t.err = t.budget.err()
+			t.err = t.left.err()
 		}
 		src.Closed = true
 		return
@@ -91,26 +91,38 @@ func (t *Timeline) Add(f metric.Frame) {
 	src.Frames++
 	for _, p := range f.Points {
 		s := t.seriesOf(p, f)
-		s.add(f, src.number, p, t.budget)
+		s.add(f, src.number, p, t.left)
 		t.addExemplars(s, p)
-		if t.err = t.budget.err(); t.err != nil {
+		if t.err = t.left.err(); t.err != nil {
 			return
 		}
 	}
-	t.bySource.add(f, t.budget)
+	t.bySource.add(f, t.left)
 }
 
-// checkRead returns an error if it would take too long to read what was added: a second of a
-// series is found by looking at each of its sources.
+// checkRead returns an error if it would take too long to read what was added. A second of a
+// series is found by looking at each of its sources, and one of the series that collectors
+// sent under a name by looking at all of them.
 func (t *Timeline) checkRead() error {
 	for _, s := range t.series {
 		points := 0
 		for _, c := range s.columns {
 			points += 1 + len(c.packed)/3 // at most
 		}
-		t.budget.spend(0, len(s.columns)*points/16)
+		t.left.spend(0, len(s.columns)*points/16)
 	}
-	if err := t.budget.err(); err != nil {
+	for name, all := range t.named {
+		if !isTraffic(name) || name == metric.ErrorsByClass {
+			t.left.spend(0, 2*len(all)*len(all))
+		}
+	}
+	classes := map[string]bool{}
+	for _, s := range t.named[metric.DBSession] {
+		if classes[s.series.Label("class")] = true; len(classes) > maxClasses {
+			return fmt.Errorf("read frames: more than %d classes of waits", maxClasses)
+		}
+	}
+	if err := t.left.err(); err != nil {
 		return fmt.Errorf("read frames: %w", err)
 	}
 	return nil
@@ -122,7 +134,7 @@ func (t *Timeline) source(name string) *stream {
 		src = &stream{Source: Source{Name: name}, number: int32(len(t.order))}
 		t.sources[name] = src
 		t.order, t.ranked = append(t.order, src), nil
-		t.budget.spend(sourceBytes+len(name), 0)
+		t.left.spend(sourceBytes+len(name), 0)
 	}
 	return src
 }
@@ -142,7 +154,7 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 		key := string(t.key)
 		s = &timeSeries{key: key, series: p.Series, kind: p.Kind, source: f.Source, length: length}
 		t.series[key] = s
-		t.budget.spend(seriesBytes+2*len(key), 0)
+		t.left.spend(seriesBytes+2*len(key), 0)
 		named[p.Series.Name] = append(named[p.Series.Name], s)
 		t.sorted = false
 	}

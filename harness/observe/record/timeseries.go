@@ -41,7 +41,7 @@ type openSecond struct {
 // except for late completions, most of which belong to the second before.
 const maxOpen = 4
 
-func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *budget) {
+func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *allowance) {
 	s.dirty = true
 	c, value := s.column(source, b), p.Value
 	if p.Kind == metric.Histogram {
@@ -55,14 +55,14 @@ func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *budget
 }
 
 // merge merges a histogram into another, which may grow.
-func merge(into, h *metric.Hist, b *budget) {
+func merge(into, h *metric.Hist, b *allowance) {
 	before := into.Size()
 	into.Merge(h)
 	b.spend(into.Size()-before, into.Ranges()/8)
 }
 
 // column is that of a source.
-func (s *timeSeries) column(source int32, b *budget) *column {
+func (s *timeSeries) column(source int32, b *allowance) *column {
 	i, found := s.findColumn(source)
 	if !found {
 		b.spend(columnBytes, (len(s.columns)-i)/32)
@@ -76,7 +76,7 @@ func (s *timeSeries) findColumn(source int32) (int, bool) {
 }
 
 // at opens the histogram of a second.
-func (s *timeSeries) at(second int64, b *budget) *metric.Hist {
+func (s *timeSeries) at(second int64, b *allowance) *metric.Hist {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if o := s.open[i]; o.second == second {
 			s.open = append(slices.Delete(s.open, i, i+1), o)
