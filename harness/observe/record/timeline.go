@@ -32,8 +32,8 @@ type Timeline struct {
 	pushed   Pushed
 
 	left       *allowance // nil: unlimited
-	maxSources int     // 0: unlimited
-	err        error   // why nothing is added any more
+	maxSources int        // 0: unlimited
+	err        error      // why nothing is added any more
 }
 
 // Source is what was received from one sender.
