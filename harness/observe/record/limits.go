@@ -9,7 +9,7 @@ import (
 	"assay/harness/foreign"
 )
 
-// Limits of what is read of a record, which somebody else may have made (docs/trust.md
+// Limits of what is read of a record, which somebody else may have made (docs/records.md
 // lists them). A real run meets none of them: what it can make at its largest is a load of
 // spec.MaxDuration by spec.MaxFleet workers.
 const (

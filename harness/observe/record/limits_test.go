@@ -281,3 +281,44 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		}
 	}
 }
+
+// docs/records.md states the limits.
+func TestLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/records.md")
+	must(t, err)
+	all := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{
+		fmt.Sprintf("%d MiB, %s values and keys", MaxDocument>>20, grouped(MaxValues)),
+		grouped(MaxCertificateValues) + " values and keys",
+		"files and folders | " + grouped(maxFiles),
+		fmt.Sprintf("of %d GiB or more | %d %% of their sizes", sparseBytes>>30, 100/sparseShare),
+		fmt.Sprintf("%d times its size and %d MiB, in a window of %d MiB", expandRatio, expandBytes>>20, maxWindow>>20),
+		fmt.Sprintf("a message of frames | %d MiB", maxFrame>>20),
+		fmt.Sprintf("at most %d h and %s workers", spec.MaxDuration/time.Hour, grouped(spec.MaxFleet)),
+		"the workers and " + grouped(maxSources) + " more",
+		"frames of a source | " + grouped(maxGaps),
+		fmt.Sprintf("at most %d days after the start", maxRun/(24*time.Hour)),
+		fmt.Sprintf("classes of waits | %d", maxClasses),
+		fmt.Sprintf("%d MiB and %d times the size", memoryBytes>>20, memoryRatio),
+		fmt.Sprintf("%s and %d for each byte", grouped(workUnits), workRatio),
+		grouped(maxIdentities) + "; the others",
+		fmt.Sprintf("no part of which may be %d times as large", maxPartEntries/maxIdentities),
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("docs/records.md does not say %q", want)
+		}
+	}
+	if around != 24*time.Hour || maxLength != 24*60*60+2 {
+		t.Error("docs/records.md says a day")
+	}
+}
+
+// grouped is a number with its digits in groups of three.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
