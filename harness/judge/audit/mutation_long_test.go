@@ -4,4 +4,4 @@ package audit
 
 import "testing"
 
-func TestLongMutations(t *testing.T) { mutations(t, 10_000) }
+func TestLongMutations(t *testing.T) { mutations(t, 0, 10_000) }
