@@ -31,6 +31,7 @@ type Timeline struct {
 	labels   map[string][]metric.Label // of exemplars, by their text
 	pushed   Pushed
 
+	selected   *selected  // the last that were read; nil: none since a series was added
 	left       *allowance // nil: unlimited
 	maxSources int        // 0: unlimited
 	err        error      // why nothing is added any more
@@ -112,9 +113,11 @@ func (t *Timeline) checkRead() error {
 		t.left.spend(0, len(s.columns)*points/16)
 	}
 	for name, all := range t.named {
-		if !isTraffic(name) || name == metric.ErrorsByClass {
-			t.left.spend(0, 2*len(all)*len(all))
+		pairs := len(all) * len(all)
+		if isTraffic(name) && name != metric.ErrorsByClass {
+			pairs /= 4 // of which only endpoints are described one by one
 		}
+		t.left.spend(0, 2*pairs)
 	}
 	classes := map[string]bool{}
 	for _, s := range t.named[metric.DBSession] {
@@ -156,7 +159,7 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 		t.series[key] = s
 		t.left.spend(seriesBytes+2*len(key), 0)
 		named[p.Series.Name] = append(named[p.Series.Name], s)
-		t.sorted = false
+		t.sorted, t.selected = false, nil
 	}
 	return s
 }
