@@ -46,9 +46,9 @@ func (p Plan) weights() (all []int, err error) {
 	before := 0
 	for i, w := range p.Workers {
 		_, end, _ := strings.Cut(w.Segment, ":")
-		upTo, of, _ := strings.Cut(end, "/")
+		upTo, _, _ := strings.Cut(end, "/")
 		if i == len(p.Workers)-1 { // it ends at 1, and begins where the one before it does
-			_, of, _ = strings.Cut(strings.TrimSuffix(w.Segment, ":1"), "/")
+			_, of, _ := strings.Cut(strings.TrimSuffix(w.Segment, ":1"), "/")
 			upTo = of
 		}
 		n, err := strconv.Atoi(upTo)

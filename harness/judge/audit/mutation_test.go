@@ -618,4 +618,4 @@ func mustMarshal(t *testing.T, c certificate.Certificate) []byte {
 
 // Whatever is changed in a record, it is judged as before, or refused, or judged as what it
 // has become; TestLongMutations makes 10,000 mutations.
-func TestMutations(t *testing.T) { mutations(t, 0, 200) }
+func TestMutations(t *testing.T) { mutations(t, 0, 120) }
