@@ -46,6 +46,8 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
 	ASSAY_GARBD="$$(.ci/program garbd galera-arbitrator-4 $(CACHE)/garbd)" \
 	ASSAY_HAPROXY="$$(.ci/program haproxy haproxy $(CACHE)/haproxy)" \
+	ASSAY_TEST_PGBOUNCER="$$(.ci/program pgbouncer pgbouncer $(CACHE)/pgbouncer)" \
+	ASSAY_TEST_PGPOOL="$$(.ci/program pgpool pgpool2 $(CACHE)/pgpool)" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
 # The packages that have tests on real servers (tag live), those that take longest first.
 LIVE = $(shell printf '%s\n' ./harness/run ./harness/cmd/assay ./harness/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"assay/harness/doctor/probe"
@@ -36,6 +38,14 @@ func missingNodes(loads []Load, nodes string) (all Findings) {
 			f.Profile = l.Profile.Name
 			all = append(all, f)
 		}
+	}
+	return all
+}
+
+// poolers judges the database's nodes at which connection poolers answer.
+func poolers(found map[string]error) (all Findings) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, fail(CheckDatabase, reason(found[name]), "servers", fmt.Sprintf("node %s of ASSAY_DB_NODES cannot be used: %s", name, reason(found[name])), hint.Of(found[name])))
 	}
 	return all
 }
@@ -144,8 +154,7 @@ func waits(d probe.Database) Findings {
 	var blind *sampling.BlindError
 	switch err := d.WaitsErr; {
 	case errors.As(err, &rights):
-		return Findings{fail(CheckWaits, reason(rights.Err), needed,
-			fmt.Sprintf("waits of database %s cannot be read: %s", d.Name, reason(rights.Err)), "run as an administrator: "+rights.SQL)}
+		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+reason(rights.Err), rights.Hint())}
 	case errors.As(err, &blind):
 		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+blind.Why, blind.Remedy)}
 	case err != nil:

@@ -82,6 +82,9 @@ func External(ctx context.Context, s Subject) Findings {
 	if s.DSN != "" {
 		wg.Go(func() { o.db = probe.ExamineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
+	if nodes, err := databases.ParseNodes(s.Nodes); err == nil && len(nodes) > 0 {
+		wg.Go(func() { o.poolers = probe.ExaminePoolers(ctx, nodes) })
+	}
 	if s.Insights != nil {
 		wg.Go(func() { o.insights = probe.ExamineInsights(ctx, *s.Insights) })
 	}
@@ -105,7 +108,8 @@ type observations struct {
 	instances []string // of the service behind the target
 	unlisted  error    // why they are not known
 	db        probe.Database
-	insights  error // of reading Performance Insights
+	poolers   map[string]error // by the name of the node at which it answers
+	insights  error            // of reading Performance Insights
 	gauges    []*gaugeResult
 	aborts    *abortSources
 	view      probe.Influx
@@ -154,6 +158,7 @@ func (s Subject) judge(o observations) Findings {
 	if s.Target != "" { // without a target the local stack may have nodes
 		all = append(all, missingNodes(s.Loads, s.Nodes)...)
 	}
+	all = append(all, poolers(o.poolers)...)
 	if s.Insights != nil {
 		all = append(all, insightsFinding(*s.Insights, o.insights))
 	}

@@ -57,6 +57,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"leave-connections":   leaveConnections,
 	"synthetic-runs":      syntheticRuns,
 	"recorded-run":        recordedRun,
+	"other-client-works":  otherClientWorks,
 }
 
 // cpus NUMBER waits for the CPUs that the script needs on average: its first command.

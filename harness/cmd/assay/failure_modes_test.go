@@ -57,6 +57,7 @@ func TestFailureModes(t *testing.T) {
 	modes := readFailureModes(t)
 	for _, want := range []string{
 		"disk is full during", "connection limit is reached during", "answers 500", "resets", "hangs", "garbage",
+		"connection pooler answers", "use a pooler", "logs every statement",
 		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
 		"redirects to itself", "redirects to another path", "redirects to a host that is not allowed", "DNS fails",
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",

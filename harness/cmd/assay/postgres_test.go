@@ -69,6 +69,7 @@ func setUpPostgreSQL(e *testscript.Env, server *postgrestest.Server, db *databas
 		e.Setenv(name, server.UserDSN(user, db.password, "shop"))
 	}
 	e.Setenv("DB_WRONG", server.UserDSN("certifier", strings.ToLower(db.password), "shop"))
+	e.Setenv("DB_AS_MYSQL", "certifier:"+db.password+"@tcp("+db.addr+")/shop")
 	e.Setenv("DB_PUBLIC", "postgres://certifier@"+db.addr+"/shop")
 	e.Setenv("TARGET", s.URL)
 	e.Setenv("SECRET", db.password)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"assay/harness/observe/collect/databases"
@@ -84,6 +85,34 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	_ = db.Close()
 	d.Waits, d.WaitsErr = driver.Examine(ctx, dsn)
 	return d
+}
+
+// ExaminePoolers connects to the nodes of ASSAY_DB_NODES, and returns the errors of those at
+// which a connection pooler answers, by name. What else is wrong with a node is the script's
+// to report: Assay itself uses none.
+func ExaminePoolers(ctx context.Context, nodes []databases.Node) map[string]error {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, node := range nodes {
+		wg.Go(func() {
+			db, err := databases.Open(node.DSN)
+			if err != nil {
+				return
+			}
+			defer db.Close() // nothing was written
+			errs[i] = database.Ping(ctx, db)
+		})
+	}
+	wg.Wait()
+	found := map[string]error{}
+	for i, node := range nodes {
+		if errors.Is(errs[i], database.ErrPooler) {
+			found[node.Name] = errs[i]
+		}
+	}
+	return found
 }
 
 // isLocal reports whether an address is on this machine; an empty one is a socket file.

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -149,7 +150,7 @@ func DescribeDatabase(ctx context.Context, db, env string) (record.Database, err
 	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), "check --db, and the password in ASSAY_DB; or omit --db")
+		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), cmp.Or(hint.Of(err), "check --db, and the password in ASSAY_DB; or omit --db"))
 	}
 	return now, nil
 }

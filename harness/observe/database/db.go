@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,8 +34,9 @@ func Ping(ctx context.Context, db *DB) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, ConnectTimeout, fmt.Errorf("no answer within %s", ConnectTimeout))
 	defer cancel()
 	err := db.PingContext(ctx)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	var known *Error
+	if err != nil && ctx.Err() != nil && !errors.As(err, &known) {
+		return hint.With(context.Cause(ctx), hint.Of(err))
 	}
 	return db.Dialect.withHint(err)
 }

@@ -8,6 +8,7 @@ type Dialect struct {
 	Versions []string // tested version ranges, for display
 	Supports func(version string) bool
 	Example  string // DSN with a password
+	Protocol Protocol
 
 	NumberedArguments bool     // $1, $2, ... instead of question marks
 	Timestamps        []string // column types that hold an instant, as named by database/sql

@@ -129,6 +129,12 @@ func (s *Server) Restart(ctx context.Context) (err error) {
 
 func (s *Server) log() string { return filepath.Join(s.dir, "log") }
 
+// Log is what the server has logged.
+func (s *Server) Log() string {
+	text, _ := os.ReadFile(s.log()) // empty: nothing
+	return string(text)
+}
+
 // DSN is the superuser's DSN of the database postgres.
 func (s *Server) DSN() string { return s.DatabaseDSN("postgres") }
 

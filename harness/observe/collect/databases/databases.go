@@ -1,9 +1,11 @@
 package databases
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/postgres"
@@ -81,14 +83,16 @@ func Public(dsn string) string {
 }
 
 // Reason returns the root cause of an error, as the database, the network or this host
-// reported it.
+// reported it, in one line.
 func Reason(err error) string {
+	reason := ""
 	for _, d := range drivers {
 		if a, ok := d.Dialect().ServerError(err); ok {
-			return a.Message
+			reason = a.Message
+			break
 		}
 	}
-	return database.Reason(err)
+	return strings.Join(strings.FieldsFunc(cmp.Or(reason, database.Reason(err)), unicode.IsControl), " ")
 }
 
 // Examples returns example DSNs for messages, one per family.

@@ -1,8 +1,13 @@
 package databases_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/mysql"
@@ -31,6 +36,17 @@ func TestCollectors(t *testing.T) {
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// What a server says is one line, without what a terminal would obey.
+func TestReasonIsOneLine(t *testing.T) {
+	for _, err := range []error{
+		&pgconn.PgError{Code: "28000", Message: "no\nway\x1b[2J"}, &driver.MySQLError{Number: 1045, Message: "no\r\nway\x1b[2J"}, errors.New("no\nway\x1b[2J"),
+	} {
+		if got := databases.Reason(fmt.Errorf("connect: %w", err)); got != "no way [2J" {
+			t.Errorf("%q", got)
 		}
 	}
 }

@@ -34,11 +34,10 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 		c.Params = map[string]string{}
 	}
 	c.Params["time_zone"] = "'+00:00'"
-	connector, err := driver.NewConnector(c)
-	if err != nil {
+	if _, err := driver.NewConnector(c); err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
-	return database.NewDB(sql.OpenDB(connector), &dialect), nil
+	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.
@@ -52,6 +51,7 @@ var dialect = database.Dialect{
 	Versions: []string{"MySQL 8 or 9", "MariaDB 10.6 or later"},
 	Supports: supports,
 	Example:  "user:password@tcp(127.0.0.1:3306)/shop",
+	Protocol: database.MySQLProtocol,
 
 	Timestamps: []string{"DATETIME", "TIMESTAMP"},
 

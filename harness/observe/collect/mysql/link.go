@@ -81,11 +81,8 @@ func (l *link) open(ctx context.Context) error {
 	if l.inRun {
 		c.ConnectionAttributes += "," + runAttribute + ":" + l.id
 	}
-	connector, err := driver.NewConnector(c)
-	if err != nil {
-		return fmt.Errorf("parse DSN: %w", err)
-	}
-	l.db = sql.OpenDB(connector)
+	l.db = sql.OpenDB(connector{c})
+	var err error
 	if l.conn, err = l.db.Conn(ctx); err != nil {
 		l.drop()
 		return fmt.Errorf("connect: %w", err)

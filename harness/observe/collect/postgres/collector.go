@@ -83,6 +83,9 @@ func (c *Collector) start(ctx context.Context) error {
 	if err := c.readCapabilities(ctx); err != nil {
 		return err
 	}
+	if err := c.quieten(ctx); err != nil {
+		return err
+	}
 	if _, err := c.sample(ctx); err != nil {
 		return fmt.Errorf("sample sessions: %w", err)
 	}

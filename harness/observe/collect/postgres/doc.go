@@ -1,7 +1,7 @@
 // Package postgres is the driver for PostgreSQL 14 and later. It opens databases and
 // collects from a server over one connection: active sessions and their waits ten times
 // per second, counters and statement times once per second. It changes nothing on the
-// server.
+// server, connects to servers only, never through a pooler, and leaves no state on a session.
 //
 // Input: a DSN (postgres://...) whose user may see all sessions: pg_monitor or
 // pg_read_all_stats. Output: one frame per second (metric.DBSession and related metrics),

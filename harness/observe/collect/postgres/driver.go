@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/database"
@@ -24,6 +24,14 @@ func (Driver) Accepts(dsn string) bool {
 
 // Open opens the database at the DSN, with sessions whose time zone is UTC.
 func (Driver) Open(dsn string) (*database.DB, error) {
+	c, err := config(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
+}
+
+func config(dsn string) (*pgx.ConnConfig, error) {
 	_, c, err := parse(dsn)
 	if err != nil {
 		return nil, err
@@ -31,10 +39,10 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	c.ConnectTimeout = database.ConnectTimeout
 	c.RuntimeParams["application_name"] = "assay"
 	c.RuntimeParams["timezone"] = "UTC"
-	// The server determines the types of arguments, and no prepared statement is left in
-	// a session that a pooler may give to another client.
-	c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
-	return database.NewDB(stdlib.OpenDB(*c), &dialect), nil
+	// The server determines the types of arguments, and no session is left with a prepared
+	// statement.
+	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	return c, nil
 }
 
 // Collector returns a collector for the server at the DSN. It changes nothing there, so it
@@ -49,6 +57,7 @@ var dialect = database.Dialect{
 	Versions: []string{fmt.Sprintf("PostgreSQL %d or later", oldest)},
 	Supports: supports,
 	Example:  "postgres://user:password@127.0.0.1:5432/shop",
+	Protocol: database.PostgreSQLProtocol,
 
 	NumberedArguments: true,
 	Timestamps:        []string{"TIMESTAMPTZ", "TIMESTAMP"},

@@ -4,7 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
+	"log/slog"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ const (
 	// grace is how much longer the response may take before the connection is closed and
 	// the server is asked to cancel the statement.
 	grace = 250 * time.Millisecond
-	// connectTimeout bounds connecting, including the setup of the session.
+	// connectTimeout bounds connecting, including a look at who answers.
 	connectTimeout = time.Second
 )
 
@@ -38,6 +39,16 @@ func newLink(dsn string) (*link, error) {
 		return nil, err
 	}
 	config.ConnectTimeout = connectTimeout
+	// One message of the protocol for each statement, which a log takes as one entry, and
+	// no prepared statement.
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	maps.Copy(config.RuntimeParams, map[string]string{
+		"statement_timeout":             strconv.FormatInt(statementTimeout.Milliseconds(), 10),
+		"search_path":                   "pg_catalog",
+		"default_transaction_read_only": "on",
+		// The driver quotes arguments by these.
+		"client_encoding": "UTF8", "standard_conforming_strings": "on",
+	})
 	l := &link{config: config}
 	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))
 	return l, nil
@@ -49,45 +60,33 @@ func (l *link) setName(name string) {
 	l.config.RuntimeParams["application_name"] = name
 }
 
-// open connects, unless the link is connected already, and sets the session up.
+// open connects, unless the link is connected already.
 func (l *link) open(ctx context.Context) error {
 	if l.conn != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, l.config)
+	conn, err := connector{l.config}.connect(ctx)
 	if err != nil {
-		return connectError{err}
+		return err
 	}
-	settings := []string{
-		fmt.Sprintf("SET statement_timeout = %d", statementTimeout.Milliseconds()),
-		"SET idle_in_transaction_session_timeout = 0",
-		"SET search_path = pg_catalog",
-		"SET default_transaction_read_only = on",
-	}
-	if majorOf(conn) >= oldest {
-		settings = append(settings, "SET idle_session_timeout = 0")
-	}
-	if err := conn.PgConn().Exec(ctx, strings.Join(settings, "; ")).Close(); err != nil {
-		l.conn = conn
-		l.drop()
-		return fmt.Errorf("set up session: %w", err)
-	}
-	l.conn = conn
+	l.conn = conn.Conn()
 	return nil
 }
 
-// connectError is a failed connection as one line: the driver's error has one line per
-// address, with and without TLS.
-type connectError struct{ error }
-
-func (e connectError) Error() string {
-	lines := strings.Split(strings.TrimSpace(e.error.Error()), "\n")
-	return "connect: " + strings.TrimSpace(lines[len(lines)-1])
+// restart replaces the connection by one with these parameters in addition, which later
+// ones have too. It keeps the present one if the server refuses another.
+func (l *link) restart(ctx context.Context, parameters map[string]string) {
+	next := &link{config: l.config.Copy(), name: l.name, spent: l.spent}
+	maps.Copy(next.config.RuntimeParams, parameters)
+	if err := next.open(ctx); err != nil {
+		slog.Debug("database collector keeps its first session", "err", err)
+		return
+	}
+	l.drop()
+	*l = *next
 }
-
-func (e connectError) Unwrap() error { return e.error }
 
 // majorOf returns the major version of the server; 0: unknown.
 func majorOf(conn *pgx.Conn) int {
@@ -107,7 +106,7 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	defer cancel()
 	begin := time.Now()
 	defer func() { l.spent += time.Since(begin) }()
-	rows, err := l.conn.Query(ctx, statement, args...)
+	rows, err := l.conn.Query(ctx, oneLine(statement), args...)
 	if err != nil {
 		return l.dropIfClosed(err)
 	}
@@ -119,6 +118,18 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	}
 	rows.Close()
 	return l.dropIfClosed(rows.Err())
+}
+
+// oneLine is a statement without its comments, but for the first: whoever logs it logs one
+// short line.
+func oneLine(statement string) string {
+	var all []string
+	for line := range strings.Lines(statement) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // dropIfClosed disconnects if the driver has closed the connection. It returns the error,

@@ -1,5 +1,5 @@
-// Package databasetest emulates what AWS adds to a database: a certificate authority,
-// and a proxy that checks IAM tokens.
+// Package databasetest emulates what stands before a database: AWS's certificate
+// authority, its proxy that checks IAM tokens, and a pooler.
 //
 // Input: a real server. Output: PEM files, and an address that speaks TLS and checks
 // tokens as RDS does.

@@ -1,0 +1,5 @@
+/* assay */
+-- ALLOWED stands for whether this user may change the setting of its own session.
+SELECT name, setting, ALLOWED
+FROM pg_settings
+WHERE name = ANY($1)

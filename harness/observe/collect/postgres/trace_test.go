@@ -1,0 +1,84 @@
+//go:build live
+
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"assay/harness/internal/testing/budget"
+	"assay/harness/servers/postgrestest"
+)
+
+// Were a pooler not recognised, its other clients would still find no trace of what the
+// collector and the ledger did on the connections that they share.
+func TestNoTraceOnSharedConnections(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.3)
+	s := postgrestest.StartInMemory(t, "shared_preload_libraries=pg_stat_statements")
+	pooled := postgrestest.StartBouncer(t, s, nil, "ignore_startup_parameters = statement_timeout,search_path,default_transaction_read_only,assay.connection").DSN(s.DSN())
+	other := postgrestest.Open(t, pooled+"?default_query_exec_mode=simple_protocol")
+	if _, err := other.Exec("CREATE EXTENSION pg_stat_statements; CREATE TABLE t (id text)"); err != nil {
+		t.Fatal(err)
+	}
+	c := New(pooled)
+	unrecognised := func(config *pgx.ConnConfig) *stdlib.Conn {
+		conn, err := stdlib.GetConnector(*config).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn.(*stdlib.Conn)
+	}
+	c.link.conn = unrecognised(c.link.config).Conn()
+	c.waiters = 1 // as if a session waited for a row lock
+	for range 20 {
+		described, err := c.link.inspect(t.Context())
+		c.server = &described
+		_, sampled := c.sample(t.Context())
+		_, read := c.readStatus(t.Context())
+		_, counted := c.readStatements(t.Context(), &statements{})
+		_, blocked := c.readBlockers(t.Context())
+		if err := errors.Join(err, c.readCapabilities(t.Context()), sampled, read, counted, blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened, err := config(pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(stdlib.GetConnector(*opened))
+	for _, statement := range []string{"SELECT id FROM t WHERE id = $1", "DELETE FROM t WHERE id = $1"} {
+		for range 20 {
+			if _, err := db.Exec(statement, "a run"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// All connections of the pool at a time, before assay's end and after it.
+	look := func() {
+		for range 5 {
+			tx, err := other.BeginTx(context.Background(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			var path, readOnly, timeout string
+			var prepared int
+			err = tx.QueryRow("SELECT current_setting('search_path'), current_setting('default_transaction_read_only'), current_setting('statement_timeout'), (SELECT count(*) FROM pg_prepared_statements)").
+				Scan(&path, &readOnly, &timeout, &prepared)
+			if err != nil || path != `"$user", public` || readOnly != "off" || timeout != "0" || prepared != 0 {
+				t.Errorf("another client has search_path %s, read only %s, time-out %s, %d prepared statements, %v", path, readOnly, timeout, prepared, err)
+			}
+		}
+	}
+	look()
+	if err := errors.Join(c.Close(), db.Close()); err != nil {
+		t.Error(err)
+	}
+	look()
+}
