@@ -12,7 +12,9 @@ import (
 	"assay/harness/foreign"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/forecast"
+	"assay/harness/judge/issue"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/spec"
 )
@@ -43,12 +45,9 @@ func undecidable(f forecast.Forecast) (why, remedy string) {
 // maxPastRuns is how many of a profile's newest runs a forecast uses at most.
 const maxPastRuns = 3
 
-// Bounds of what the certificates of earlier runs may say, as anybody could have written
-// them: the size of one, and its statistics.
-const (
-	maxCertificate = 16 << 20
-	maxPlausible   = 1e12
-)
+// maxPlausible bounds the statistics of earlier runs: anybody could have written their
+// certificates.
+const maxPlausible = 1e12
 
 // pastRuns returns, by SLO, the sample statistics in the certificates of a profile's
 // newest runs.
@@ -57,12 +56,12 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 	samples := map[string][]certificate.SLO{}
 	arrivals := map[string][]float64{}
 	for i, n := len(folders)-1, 0; i >= 0 && n < maxPastRuns; i-- { // names begin with the time of the run
-		if folders[i].Type()&os.ModeSymlink != 0 {
+		if !folders[i].IsDir() {
 			continue
 		}
 		var c certificate.Certificate
-		data, err := foreign.ReadFile(filepath.Join(folder, folders[i].Name(), "certificate.json"), maxCertificate)
-		if err != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
+		data, err := foreign.ReadFile(filepath.Join(folder, folders[i].Name(), issue.CertificateFile), record.MaxDocument)
+		if err != nil || certificate.Validate(data) != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
 			continue
 		}
 		n++

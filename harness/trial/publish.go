@@ -102,8 +102,8 @@ const (
 // there was none.
 func readHeadroom(dir string) string {
 	var d struct{ Sentence string }
-	data, err := foreign.ReadFile(filepath.Join(dir, HeadroomDir, SearchFile), maxCertificate)
-	if err != nil || json.Unmarshal(data, &d) != nil {
+	data, err := foreign.ReadIn(dir, filepath.Join(HeadroomDir, SearchFile), record.MaxDocument)
+	if err != nil || foreign.CheckJSON(data, record.MaxValues) != nil || json.Unmarshal(data, &d) != nil {
 		return ""
 	}
 	return d.Sentence

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
@@ -35,7 +35,7 @@ type Issue struct {
 // exactly this certificate is kept; a signature of another certificate is an error.
 func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issue, error) {
 	path := filepath.Join(dir, BundleFile)
-	before, err := os.ReadFile(path)
+	before, err := foreign.ReadFile(path, record.MaxDocument)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Issue{}, fmt.Errorf("read signature: %w", err)
 	}

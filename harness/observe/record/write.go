@@ -82,6 +82,9 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
+	if err := p.check(); err != nil { // nobody could open the record
+		return nil, fmt.Errorf("create run folder %s: the plan: %w", dir, err)
+	}
 	made := missing(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		removeEmpty(made)
