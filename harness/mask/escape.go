@@ -1,0 +1,183 @@
+package mask
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// depth is how often text may be escaped: a value as JSON, in a log line that quotes it, in
+// a page.
+const depth = 3
+
+// maxUnit is how many bytes of text one byte of a secret can take up.
+const maxUnit = 48
+
+// reading is one way to read the beginning of a text: the place after it, and what it means.
+type reading struct {
+	end  int
+	text string // one character, or one byte of it
+}
+
+// escapes are the characters that escapes begin with, however often text is escaped.
+const escapes = `%\&+`
+
+func isEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' || c == '+' }
+
+// letters are the characters that have a letter of their own after a backslash.
+var letters = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v", 'a': "\a", '0': "\x00"}
+
+// entities are those of HTML that have a name.
+var entities = []reading{{text: "&amp;"}, {text: "<lt;"}, {text: ">gt;"}, {text: `"quot;`}, {text: "'apos;"}}
+
+// readings are the ways to read a text at a place, if it may be escaped that often. An
+// escape is itself text that may be escaped: %255C is the backslash, twice in percent
+// encoding, and %5Cn a line's end.
+func readings(text string, at, depth int) []reading {
+	if at >= len(text) {
+		return nil
+	}
+	all := []reading{{at + 1, text[at : at+1]}}
+	if depth == 0 || !isEscape(text[at]) {
+		return all
+	}
+	inner := readings(text, at, depth-1)
+	all = append(all, inner[1:]...)
+	add := func(end int, meaning string) {
+		if r := (reading{end, meaning}); end-at <= maxUnit && !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	for _, r := range inner {
+		switch r.text {
+		case "+":
+			add(r.end, " ")
+		case "%":
+			for _, digits := range hexadecimal(text, r.end, depth-1, 2) {
+				add(digits.end, string([]byte{byte(number(digits.text, 16))}))
+			}
+		case "&":
+			for _, e := range entities {
+				for _, end := range after(text, r.end, depth-1, e.text[1:]) {
+					add(end, e.text[:1])
+				}
+			}
+			for _, start := range after(text, r.end, depth-1, "#") {
+				for _, n := range numbered(text, start, depth-1) {
+					add(n.end, n.text)
+				}
+			}
+		case `\`:
+			for _, next := range readings(text, r.end, depth-1) {
+				for _, e := range escaped(text, next, depth-1) {
+					add(e.end, e.text)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// escaped is what a backslash and the next character mean.
+func escaped(text string, next reading, depth int) (all []reading) {
+	if len(next.text) == 1 {
+		if meaning, known := letters[next.text[0]]; known {
+			return []reading{{next.end, meaning}}
+		}
+	}
+	all = []reading{next} // which is escaped as it is
+	width := map[string]int{"x": 2, "u": 4, "U": 8}[next.text]
+	if width == 0 {
+		return all
+	}
+	for _, digits := range hexadecimal(text, next.end, depth, width) {
+		code := rune(number(digits.text, 16))
+		if width == 2 {
+			all = append(all, reading{digits.end, string([]byte{byte(code)})})
+		}
+		if !utf16.IsSurrogate(code) {
+			all = append(all, reading{digits.end, string(code)})
+			continue
+		}
+		for _, start := range after(text, digits.end, depth, `\u`) {
+			for _, low := range hexadecimal(text, start, depth, 4) {
+				if pair := utf16.DecodeRune(code, rune(number(low.text, 16))); pair != utf8.RuneError {
+					all = append(all, reading{low.end, string(pair)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// numbered is what the number of an entity means, like 34; or x22;.
+func numbered(text string, at, depth int) (all []reading) {
+	const most = 7 // digits
+	for _, base := range []struct {
+		prefix string
+		of     int
+	}{{"", 10}, {"x", 16}, {"X", 16}} {
+		for _, start := range after(text, at, depth, base.prefix) {
+			for n := 1; n <= most; n++ {
+				found := hexadecimal(text, start, depth, n)
+				if len(found) == 0 {
+					break
+				}
+				for _, digits := range found {
+					code := number(digits.text, base.of)
+					for _, end := range after(text, digits.end, depth, ";") {
+						if code > 0 && code <= utf8.MaxRune {
+							all = append(all, reading{end, string(rune(code))})
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// hexadecimal reads so many digits.
+func hexadecimal(text string, at, depth, n int) []reading {
+	found := []reading{{at, ""}}
+	for range n {
+		var longer []reading
+		for _, f := range found {
+			for _, r := range readings(text, f.end, depth) {
+				if len(r.text) == 1 && strings.IndexByte("0123456789abcdefABCDEF", r.text[0]) >= 0 {
+					longer = append(longer, reading{r.end, f.text + r.text})
+				}
+			}
+		}
+		found = longer
+	}
+	return found
+}
+
+// after are the places after a word.
+func after(text string, at, depth int, word string) []int {
+	places := []int{at}
+	for i := range len(word) {
+		var next []int
+		for _, p := range places {
+			for _, r := range readings(text, p, depth) {
+				if r.text == word[i:i+1] {
+					next = append(next, r.end)
+				}
+			}
+		}
+		places = next
+	}
+	return places
+}
+
+// number is the value of digits; -1: they are not of this base.
+func number(digits string, base int) int64 {
+	n, err := strconv.ParseUint(digits, base, 32)
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}
