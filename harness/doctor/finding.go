@@ -3,6 +3,7 @@ package doctor
 import (
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/quantity"
 )
 
@@ -95,15 +96,24 @@ func (all Findings) Limitations() (texts []string) {
 
 // pass, warn and fail make findings of the states OK, Warning and Lacking.
 func pass(check, observed, needed string) Finding {
-	return Finding{Check: check, State: OK, Observed: observed, Needed: needed}
+	return masked(Finding{Check: check, State: OK, Observed: observed, Needed: needed})
 }
 
 func warn(check, observed, needed, why, remedy string) Finding {
-	return Finding{Check: check, State: Warning, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
+	return masked(Finding{Check: check, State: Warning, Observed: observed, Needed: needed, Why: why, Remedy: remedy})
 }
 
 func fail(check, observed, needed, why, remedy string) Finding {
-	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
+	return masked(Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy})
+}
+
+// masked masks the secrets in the texts of a finding, which servers, drivers and scripts
+// may have written.
+func masked(f Finding) Finding {
+	for _, text := range []*string{&f.Observed, &f.Needed, &f.Why, &f.Remedy} {
+		*text = mask.Text(*text)
+	}
+	return f
 }
 
 // bytesText formats a number of bytes with a unit; negative as 0.

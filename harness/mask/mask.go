@@ -65,7 +65,7 @@ func Texts(texts []string) []string {
 }
 
 // Values masks the values of a map; the result shares nothing with it.
-func Values[K comparable](values map[K]string) map[K]string {
+func Values[M ~map[string]string](values M) M {
 	masked := maps.Clone(values)
 	for k, v := range masked {
 		masked[k] = Text(v)

@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"io"
+	"os"
 )
 
 // Writer masks what is written through it. Each call of Write has a whole text, so that
@@ -15,6 +16,15 @@ func (w Writer) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// Fd is that of the file behind the writer, for those who ask whether it is a terminal. Of
+// another writer it is none.
+func (w Writer) Fd() uintptr {
+	if f, ok := w.To.(*os.File); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
 }
 
 // maxLine is how long a line may be before a part of it is written, bytes.

@@ -57,6 +57,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"leave-connections":   leaveConnections,
 	"synthetic-runs":      syntheticRuns,
 	"recorded-run":        recordedRun,
+	"leaves-no-trace":     leavesNoTrace,
+	"record-influx":       recordInflux,
 }
 
 // cpus NUMBER waits for the CPUs that the script needs on average: its first command.
