@@ -56,7 +56,9 @@ func readings(text string, at, depth int) []reading {
 			add(r.end, " ")
 		case "%":
 			for _, digits := range hexadecimal(text, r.end, depth-1, 2) {
-				add(digits.end, string([]byte{byte(number(digits.text, 16))}))
+				code := rune(number(digits.text, 16))
+				add(digits.end, string([]byte{byte(code)}))
+				add(digits.end, string(code)) // by escape() of JavaScript
 			}
 		case "&":
 			for _, e := range entities {

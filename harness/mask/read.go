@@ -62,8 +62,12 @@ func AddDSN(text string) {
 	}
 }
 
-// secretParameter matches the names of the parameters that are secrets.
-var secretParameter = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|auth|sig|cred`)
+// secretParameter matches the names of the parameters that are secrets, and not those of the
+// files that hold one, such as sslkey and passfile.
+var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)
+
+// Holds reports whether a DSN or URL has a password or another secret.
+func Holds(text string) bool { return len(secretsOf(text)) > 0 }
 
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
 // not.
