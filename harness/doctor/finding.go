@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"time"
 
 	"assay/harness/mask"
@@ -96,24 +97,28 @@ func (all Findings) Limitations() (texts []string) {
 
 // pass, warn and fail make findings of the states OK, Warning and Lacking.
 func pass(check, observed, needed string) Finding {
-	return masked(Finding{Check: check, State: OK, Observed: observed, Needed: needed})
+	return Finding{Check: check, State: OK, Observed: observed, Needed: needed}
 }
 
 func warn(check, observed, needed, why, remedy string) Finding {
-	return masked(Finding{Check: check, State: Warning, Observed: observed, Needed: needed, Why: why, Remedy: remedy})
+	return Finding{Check: check, State: Warning, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
 func fail(check, observed, needed, why, remedy string) Finding {
-	return masked(Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy})
+	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
-// masked masks the secrets in the texts of a finding, which servers, drivers and scripts
-// may have written.
-func masked(f Finding) Finding {
-	for _, text := range []*string{&f.Observed, &f.Needed, &f.Why, &f.Remedy} {
-		*text = mask.Text(*text)
+// masked are the findings without secrets, which the texts of servers, drivers and scripts
+// may have.
+func (all Findings) masked() Findings {
+	all = slices.Clone(all)
+	for i := range all {
+		f := &all[i]
+		for _, text := range []*string{&f.Observed, &f.Needed, &f.Why, &f.Remedy, &f.Limitation} {
+			*text = mask.Text(*text)
+		}
 	}
-	return f
+	return all
 }
 
 // bytesText formats a number of bytes with a unit; negative as 0.

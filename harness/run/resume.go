@@ -2,10 +2,8 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/statefile"
 	"assay/harness/wire"
 )
 
@@ -43,11 +42,7 @@ func (r *run) saveState() error {
 		}
 		*file = path
 	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", stateFile, err)
-	}
-	return record.WriteFile(r.statePath(), data)
+	return statefile.Write(r.statePath(), s)
 }
 
 // resume continues a run under load whose coordinator was killed: workers that run on
@@ -60,10 +55,7 @@ func resume(ctx context.Context, o Options) error {
 	}
 	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
 	var state savedState
-	data, err := os.ReadFile(r.statePath())
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
+	err := statefile.Read(r.statePath(), &state)
 	switch {
 	case record.CheckSeal(o.Dir) == nil:
 		return hint.With(fmt.Errorf("continue run %s: it is complete, and its record is sealed", o.Dir), "assay judge "+o.Dir)
