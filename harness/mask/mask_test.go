@@ -197,6 +197,11 @@ func TestSecretsOfDSNs(t *testing.T) {
 		{"http://influx.test:8086?db=assay&p=x&token=t0ken", []string{"t0ken"}, []string{"db=assay"}},
 		{"a=u:first@tcp(a:3306)/shop b=u:second@tcp(b:3306)/shop", []string{"first", "second", "u:first@tcp(a:3306)/shop"}, []string{"shop", "a:3306"}},
 		{"root:a@tcp(db.test:3306)/shop", []string{"root:a@"}, []string{"a", "root", "alpha", "root:abc"}},
+		{"u:p?w/x@yz@unix(/run/db.sock)/shop?tlsCA=/srv/ca.pem&tls=true", []string{"p?w/x@yz"}, []string{"tlsCA=/srv/ca.pem", "/run/db.sock"}},
+		{"postgres://assay:raw?pass@db.test/shop", []string{"raw?pass"}, []string{"db.test"}},
+		{"postgres://db.test:5432/shop?user=a@b", nil, []string{"postgres://db.test:5432/shop?user=a@b", "5432/shop"}},
+		{"postgres://assay@db.test/shop?sslkey=/srv/key.pem&passfile=/srv/pgpass", nil, []string{"/srv/key.pem", "/srv/pgpass"}},
+		{"s3://b/k?X-Amz-Credential=AKIA&X-Amz-Signature=51gn", []string{"AKIA", "51gn"}, []string{"X-Amz"}},
 		{"assay@tcp(127.0.0.1:3306)/shop", nil, []string{"assay@tcp(127.0.0.1:3306)/shop"}},
 		{"http://127.0.0.1:8080", nil, []string{"http://127.0.0.1:8080"}},
 	} {

@@ -72,34 +72,47 @@ func Holds(text string) bool { return len(secretsOf(text)) > 0 }
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
 // not.
 func secretsOf(text string) (found []string) {
-	before, query, _ := cutLast(text, "?")
+	_, rest, isURL := strings.Cut(text, "://")
+	if u, err := url.Parse(text); isURL && err == nil {
+		if password, _ := u.User.Password(); password != "" {
+			raw, _, _ := cutLast(rest[:strings.IndexByte(rest+"/", '/')], "@")
+			found = append(found, password, u.User.Username()+":"+password+"@", raw+"@")
+		}
+		return append(found, secretParameters(u.RawQuery)...)
+	}
+	if !isURL {
+		rest = text
+	}
+	// The name of the database is behind the last slash, and the password may have any
+	// character.
+	slash := strings.LastIndexByte(rest, '/')
+	if slash < 0 {
+		slash = len(rest)
+	}
+	info, _, has := cutLast(rest[:slash], "@")
+	_, password, _ := strings.Cut(info, ":")
+	if has && password != "" {
+		found = append(found, password, info+"@")
+		rest = rest[len(info):]
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	return append(found, secretParameters(query)...)
+}
+
+// secretParameters are the values of the parameters that are secrets.
+func secretParameters(query string) (found []string) {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		if value != "" && secretParameter.MatchString(name) {
-			plain, err := url.QueryUnescape(value)
-			if err != nil {
-				plain = value
-			}
-			found = append(found, value, plain)
+		if value == "" || !secretParameter.MatchString(name) {
+			continue
 		}
-	}
-	_, rest, isURL := strings.Cut(before, "://")
-	if !isURL {
-		rest = before
-		if slash := strings.LastIndexByte(rest, '/'); slash >= 0 { // the database's name, behind all else
-			rest = rest[:slash]
+		plain, err := url.QueryUnescape(value)
+		if err != nil {
+			plain = value
 		}
+		found = append(found, plain)
 	}
-	info, _, has := cutLast(rest, "@")
-	user, password, hasPassword := strings.Cut(info, ":")
-	if !has || !hasPassword || password == "" {
-		return found
-	}
-	plain, err := url.PathUnescape(password)
-	if !isURL || err != nil {
-		plain = password
-	}
-	return append(found, password, plain, info+"@", user+":"+plain+"@")
+	return found
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {
