@@ -21,6 +21,26 @@ type reading struct {
 	text string // one character, or one byte of it
 }
 
+// decoder reads a text that may be escaped. It reads each place once, so that the time
+// grows with the length of the text alone.
+type decoder struct {
+	text string
+	read [depth + 1]map[int][]reading // of escapes, by how often text may be escaped, and place
+}
+
+func newDecoder(text string) *decoder { return &decoder{text: text} }
+
+// forget forgets what is in front of a place.
+func (d *decoder) forget(before int) {
+	for _, read := range d.read {
+		for at := range read {
+			if at < before {
+				delete(read, at)
+			}
+		}
+	}
+}
+
 // escapes are the characters that escapes begin with, however often text is escaped.
 const escapes = `%\&+`
 
@@ -32,19 +52,31 @@ var letters = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "
 // entities are those of HTML that have a name.
 var entities = []reading{{text: "&amp;"}, {text: "<lt;"}, {text: ">gt;"}, {text: `"quot;`}, {text: "'apos;"}}
 
-// readings are the ways to read a text at a place, if it may be escaped that often. An
+// readings are the ways to read the text at a place, if it may be escaped that often. An
 // escape is itself text that may be escaped: %255C is the backslash, twice in percent
 // encoding, and %5Cn a line's end.
-func readings(text string, at, depth int) []reading {
-	if at >= len(text) {
+func (d *decoder) readings(at, depth int) []reading {
+	if at >= len(d.text) {
 		return nil
 	}
-	all := []reading{{at + 1, text[at : at+1]}}
-	if depth == 0 || !isEscape(text[at]) {
-		return all
+	if depth == 0 || !isEscape(d.text[at]) {
+		return []reading{{at + 1, d.text[at : at+1]}}
 	}
-	inner := readings(text, at, depth-1)
-	all = append(all, inner[1:]...)
+	all, known := d.read[depth][at]
+	if !known {
+		all = d.decode(at, depth)
+		if d.read[depth] == nil {
+			d.read[depth] = map[int][]reading{}
+		}
+		d.read[depth][at] = all
+	}
+	return all
+}
+
+// decode is readings of an escape that was not read before.
+func (d *decoder) decode(at, depth int) []reading {
+	inner := d.readings(at, depth-1)
+	all := slices.Clone(inner)
 	add := func(end int, meaning string) {
 		if r := (reading{end, meaning}); end-at <= maxUnit && !slices.Contains(all, r) {
 			all = append(all, r)
@@ -55,25 +87,25 @@ func readings(text string, at, depth int) []reading {
 		case "+":
 			add(r.end, " ")
 		case "%":
-			for _, digits := range hexadecimal(text, r.end, depth-1, 2) {
+			for _, digits := range d.hexadecimal(r.end, depth-1, 2) {
 				code := rune(number(digits.text, 16))
 				add(digits.end, string([]byte{byte(code)}))
 				add(digits.end, string(code)) // by escape() of JavaScript
 			}
 		case "&":
 			for _, e := range entities {
-				for _, end := range after(text, r.end, depth-1, e.text[1:]) {
+				for _, end := range d.after(r.end, depth-1, e.text[1:]) {
 					add(end, e.text[:1])
 				}
 			}
-			for _, start := range after(text, r.end, depth-1, "#") {
-				for _, n := range numbered(text, start, depth-1) {
+			for _, start := range d.after(r.end, depth-1, "#") {
+				for _, n := range d.numbered(start, depth-1) {
 					add(n.end, n.text)
 				}
 			}
 		case `\`:
-			for _, next := range readings(text, r.end, depth-1) {
-				for _, e := range escaped(text, next, depth-1) {
+			for _, next := range d.readings(r.end, depth-1) {
+				for _, e := range d.escaped(next, depth-1) {
 					add(e.end, e.text)
 				}
 			}
@@ -83,7 +115,7 @@ func readings(text string, at, depth int) []reading {
 }
 
 // escaped is what a backslash and the next character mean.
-func escaped(text string, next reading, depth int) (all []reading) {
+func (d *decoder) escaped(next reading, depth int) (all []reading) {
 	if len(next.text) == 1 {
 		if meaning, known := letters[next.text[0]]; known {
 			return []reading{{next.end, meaning}}
@@ -94,7 +126,7 @@ func escaped(text string, next reading, depth int) (all []reading) {
 	if width == 0 {
 		return all
 	}
-	for _, digits := range hexadecimal(text, next.end, depth, width) {
+	for _, digits := range d.hexadecimal(next.end, depth, width) {
 		code := rune(number(digits.text, 16))
 		if width == 2 {
 			all = append(all, reading{digits.end, string([]byte{byte(code)})})
@@ -103,8 +135,8 @@ func escaped(text string, next reading, depth int) (all []reading) {
 			all = append(all, reading{digits.end, string(code)})
 			continue
 		}
-		for _, start := range after(text, digits.end, depth, `\u`) {
-			for _, low := range hexadecimal(text, start, depth, 4) {
+		for _, start := range d.after(digits.end, depth, `\u`) {
+			for _, low := range d.hexadecimal(start, depth, 4) {
 				if pair := utf16.DecodeRune(code, rune(number(low.text, 16))); pair != utf8.RuneError {
 					all = append(all, reading{low.end, string(pair)})
 				}
@@ -115,21 +147,21 @@ func escaped(text string, next reading, depth int) (all []reading) {
 }
 
 // numbered is what the number of an entity means, like 34; or x22;.
-func numbered(text string, at, depth int) (all []reading) {
+func (d *decoder) numbered(at, depth int) (all []reading) {
 	const most = 7 // digits
 	for _, base := range []struct {
 		prefix string
 		of     int
 	}{{"", 10}, {"x", 16}, {"X", 16}} {
-		for _, start := range after(text, at, depth, base.prefix) {
+		for _, start := range d.after(at, depth, base.prefix) {
 			for n := 1; n <= most; n++ {
-				found := hexadecimal(text, start, depth, n)
+				found := d.hexadecimal(start, depth, n)
 				if len(found) == 0 {
 					break
 				}
 				for _, digits := range found {
 					code := number(digits.text, base.of)
-					for _, end := range after(text, digits.end, depth, ";") {
+					for _, end := range d.after(digits.end, depth, ";") {
 						if code > 0 && code <= utf8.MaxRune {
 							all = append(all, reading{end, string(rune(code))})
 						}
@@ -142,14 +174,17 @@ func numbered(text string, at, depth int) (all []reading) {
 }
 
 // hexadecimal reads so many digits.
-func hexadecimal(text string, at, depth, n int) []reading {
+func (d *decoder) hexadecimal(at, depth, n int) []reading {
 	found := []reading{{at, ""}}
 	for range n {
 		var longer []reading
 		for _, f := range found {
-			for _, r := range readings(text, f.end, depth) {
-				if len(r.text) == 1 && strings.IndexByte("0123456789abcdefABCDEF", r.text[0]) >= 0 {
-					longer = append(longer, reading{r.end, f.text + r.text})
+			for _, r := range d.readings(f.end, depth) {
+				if len(r.text) != 1 || strings.IndexByte("0123456789abcdefABCDEF", r.text[0]) < 0 {
+					continue
+				}
+				if one := (reading{r.end, f.text + r.text}); !slices.Contains(longer, one) {
+					longer = append(longer, one)
 				}
 			}
 		}
@@ -159,13 +194,13 @@ func hexadecimal(text string, at, depth, n int) []reading {
 }
 
 // after are the places after a word.
-func after(text string, at, depth int, word string) []int {
+func (d *decoder) after(at, depth int, word string) []int {
 	places := []int{at}
 	for i := range len(word) {
 		var next []int
 		for _, p := range places {
-			for _, r := range readings(text, p, depth) {
-				if r.text == word[i:i+1] {
+			for _, r := range d.readings(p, depth) {
+				if r.text == word[i:i+1] && !slices.Contains(next, r.end) {
 					next = append(next, r.end)
 				}
 			}

@@ -269,3 +269,22 @@ func BenchmarkLogLine(b *testing.B) {
 		Text(line)
 	}
 }
+
+// Texts of escapes take time in proportion to their length: scripts and servers choose them.
+func BenchmarkEscapes(b *testing.B) {
+	register(b, func() {
+		AddDSN(`assay:p&ss"w\rd-0123456789@tcp(db.test:3306)/shop`)
+		AddDSN(`assay:\\%&+<"%%25\u0026@tcp(db.test:3306)/shop`)
+	})
+	for name, part := range map[string]string{
+		"backslash": `\`, "percent": "%", "ampersand": "&", "plus": "+", "nested percent": "%25", "nested entity": "&amp;", "numbered": "&#38;", "u": `\u005c`, "mixed": `\u0025%5c&#92;`, "start": `assay:\\%&+<"%%25\u0026@tcp(db`, "plain": "plain text ",
+	} {
+		text := strings.Repeat(part, 20_000/len(part))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Text(text)
+			}
+		})
+	}
+}

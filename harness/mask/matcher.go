@@ -86,8 +86,13 @@ type span struct{ from, to int }
 
 // spans are the parts of a text that are secret. Secrets that overlap or touch are one part.
 func (m *matcher) spans(text string) (all []span) {
+	const every = 1 << 12 // places after which the decoder forgets
+	d := newDecoder(text)
 	for i := range len(text) {
-		end := m.match(text, i)
+		if i%every == 0 {
+			d.forget(i)
+		}
+		end := m.match(d, i)
 		switch n := len(all) - 1; {
 		case end < 0:
 		case n >= 0 && i <= all[n].to:
@@ -132,62 +137,69 @@ func (m *matcher) whole(text string) int {
 }
 
 // match is the end of the longest secret that begins at a place in the text; -1: none does.
-func (m *matcher) match(text string, at int) (end int) {
+func (m *matcher) match(d *decoder, at int) (end int) {
+	text := d.text
 	end = -1
 	if !m.starts[text[at]] {
 		return end
 	}
 	if !isEscape(text[at]) {
 		for _, secret := range m.by[text[at]] {
-			end = max(end, find(secret, text, at))
+			end = max(end, d.find(secret, at))
 		}
 		return end
 	}
-	if !m.canStart(text, at) {
+	if !mayMean(text, at, func(b byte) bool { return len(m.by[b]) > 0 }) {
 		return end
 	}
-	first := readings(text, at, depth)
+	first := d.readings(at, depth)
 	for i, r := range first {
 		known := slices.ContainsFunc(first[:i], func(o reading) bool { return o.text[0] == r.text[0] })
 		if known {
 			continue
 		}
 		for _, secret := range m.by[r.text[0]] {
-			end = max(end, find(secret, text, at))
+			end = max(end, d.find(secret, at))
 		}
 	}
 	return end
 }
 
-// canStart reports whether a secret may begin with the escape at a place in the text. It
-// decides most cases at little cost, as logs are full of quotes and spaces that are escaped.
-func (m *matcher) canStart(text string, at int) bool {
-	escape := text[at]
-	if len(m.by[escape]) > 0 || escape == '+' {
+// mayMean reports whether the escape at a place in the text may mean one of some bytes, or
+// begin a character that does. It decides most cases at little cost, as logs are full of
+// quotes and spaces that are escaped.
+func mayMean(text string, at int, one func(byte) bool) bool {
+	escape, rest := text[at], text[at+1:]
+	if one(escape) {
 		return true
 	}
-	rest := text[at+1:]
 	switch escape {
+	case '+':
+		return one(' ')
 	case '\\':
-		rest = strings.TrimLeft(rest, `\`)
+		// Behind more than these is no other character that they escape.
+		rest = strings.TrimLeft(rest[:min(len(rest), 1<<depth)], `\`)
 		if rest == "" {
 			return false
 		}
 		_, letter := letters[rest[0]]
-		return letter || isEscape(rest[0]) || strings.IndexByte("xuU", rest[0]) >= 0 || len(m.by[rest[0]]) > 0
+		return letter || isEscape(rest[0]) || strings.IndexByte("xuU", rest[0]) >= 0 || one(rest[0])
 	case '%':
 		if len(rest) < 2 {
 			return false
 		}
 		value, err := strconv.ParseUint(rest[:2], 16, 8)
-		return isEscape(rest[0]) || isEscape(rest[1]) || err == nil && (isEscape(byte(value)) || len(m.by[byte(value)]) > 0)
+		return isEscape(rest[0]) || isEscape(rest[1]) || err == nil && (value >= utf8.RuneSelf || isEscape(byte(value)) || one(byte(value)))
 	}
-	return true
+	return rest != "" && (rest[0] == '#' || isEscape(rest[0]) || slices.ContainsFunc(entities, func(e reading) bool {
+		return e.text[1] == rest[0] && (e.text[0] == '&' || one(e.text[0]))
+	}))
 }
 
 // find is the end of a secret that begins at a place in the text; -1: it does not. Where a
 // text can be read in several ways, all are followed at once.
-func find(secret, text string, at int) int {
+func (d *decoder) find(secret string, at int) int {
+	text := d.text
 	start := 0
 	for start < len(secret) && at < len(text) && !isEscape(text[at]) && text[at] == secret[start] {
 		start, at = start+1, at+1
@@ -195,7 +207,10 @@ func find(secret, text string, at int) int {
 	switch {
 	case start == len(secret):
 		return at
-	case at == len(text), !isEscape(text[at]) && text[at] != lost[0]:
+	case at == len(text):
+		return -1
+	case text[at] == lost[0]:
+	case !isEscape(text[at]) || !mayMean(text, at, func(b byte) bool { return b == secret[start] || b == lost[0] }):
 		return -1
 	}
 	places := map[int][]int{start: {at}} // in the text, by how much of the secret is before them
@@ -206,7 +221,7 @@ func find(secret, text string, at int) int {
 	}
 	for done := start; done < len(secret); done++ {
 		for _, p := range places[done] {
-			for _, r := range readings(text, p, depth) {
+			for _, r := range d.readings(p, depth) {
 				if strings.HasPrefix(secret[done:], r.text) {
 					reach(done+len(r.text), r.end)
 				}
