@@ -37,7 +37,8 @@ func traces(secret string) map[string]string {
 		"query": url.QueryEscape(secret), "query, lower": strings.ToLower(url.QueryEscape(secret)), "path": url.PathEscape(secret),
 		"HTML": html.EscapeString(secret), "hexadecimal": hex.EncodeToString([]byte(secret)),
 		"start": secret[:8], "end": secret[len(secret)-8:], // what is left of a text that was cut
-		"letters": "Zq7", // of the start, whatever is escaped after it
+		"end, query": url.QueryEscape(secret[len(secret)-8:]),
+		"letters":    "Zq7", // of the start, whatever is escaped after it
 	}
 	for before := range 3 {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
