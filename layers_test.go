@@ -20,7 +20,7 @@ import (
 // packages of its own folder and of lower layers, and none of another folder in its
 // layer.
 var layers = [][]string{
-	{"crash", "document", "hint", "quantity", "schematest", "polltest", "internal/testing", "cluster/client"},
+	{"crash", "document", "hint", "mask", "quantity", "schematest", "polltest", "internal/testing", "cluster/client"},
 	{"foreign"},
 	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import

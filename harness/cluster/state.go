@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"assay/harness/mask"
 )
 
 // RunnerContainer is the name of the worker's container in pods of the k6-operator.
@@ -169,6 +171,6 @@ func lastError(log string) string {
 }
 
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(mask.Text(text)), " ")
 	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "") // not a part of a character
 }

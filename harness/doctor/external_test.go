@@ -79,12 +79,15 @@ func TestDatabaseClock(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	file := spec.File{Path: "thresholds.json", Targets: []string{"listed.test"}}
 	for target, words := range map[string]string{
-		"nonsense":               "not an http or https URL",
-		"ftp://127.0.0.1":        "not an http or https URL",
-		"http://:8080":           "not an http or https URL",
-		"http://127.0.0.1:8%zz":  "not an http or https URL",
-		"http://me:pw@127.0.0.1": "contains a user or password",
-		"http://other.test":      "target host other.test is not allowed",
+		"nonsense":                     "not an http or https URL",
+		"ftp://127.0.0.1":              "not an http or https URL",
+		"http://:8080":                 "not an http or https URL",
+		"http://127.0.0.1:8%zz":        "not an http or https URL",
+		"http://me:pw@127.0.0.1":       "contains a user or password",
+		"http://127.0.0.1/?api_key=pw": "has a query or fragment",
+		"http:/127.0.0.1?token=pw":     "has a query or fragment",
+		"http://127.0.0.1/#pw":         "has a query or fragment",
+		"http://other.test":            "target host other.test is not allowed",
 	} {
 		u, f := parseTarget(target, file, []string{"named.test"})
 		expect(t, f, Lacking, words)

@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"slices"
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/quantity"
 )
 
@@ -106,6 +108,19 @@ func warn(check, observed, needed, why, remedy string) Finding {
 
 func fail(check, observed, needed, why, remedy string) Finding {
 	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
+}
+
+// masked are the findings without secrets, which the texts of servers, drivers and scripts
+// may have.
+func (all Findings) masked() Findings {
+	all = slices.Clone(all)
+	for i := range all {
+		f := &all[i]
+		for _, text := range []*string{&f.Observed, &f.Needed, &f.Why, &f.Remedy, &f.Limitation} {
+			*text = mask.Text(*text)
+		}
+	}
+	return all
 }
 
 // bytesText formats a number of bytes with a unit; negative as 0.

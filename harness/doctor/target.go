@@ -9,13 +9,21 @@ import (
 	"assay/harness/spec"
 )
 
+// ownSecret is where a secret of the script belongs, as the target is in the certificate.
+const ownSecret = "a script reads what it logs in with from a file: open('token.txt')"
+
 // parseTarget parses a target before anything is sent to it. It returns nil and a finding
 // if the target is malformed or not allowed.
 func parseTarget(target string, file spec.File, allowed []string) (*url.URL, Finding) {
 	if strings.Contains(target, "@") {
 		// A password would appear in the record, and on the command line of every worker.
 		return nil, fail(CheckTarget, "a URL with a user or password", "a URL without them",
-			"the target's URL contains a user or password", "omit them, like --target http://127.0.0.1:8080")
+			"the target's URL contains a user or password", "omit them, like --target http://127.0.0.1:8080; "+ownSecret)
+	}
+	if strings.ContainsAny(target, "?#") {
+		// So would a token; and scripts add their paths to the target.
+		return nil, fail(CheckTarget, "a URL with a query or fragment", "a base URL",
+			"the target's URL has a query or fragment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {

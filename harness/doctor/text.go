@@ -12,6 +12,7 @@ import (
 // WriteText writes a table of the findings, then the reason and remedy of each that is
 // not OK.
 func (all Findings) WriteText(w io.Writer) error {
+	all = all.masked()
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
@@ -53,6 +54,7 @@ func (f Finding) name() string {
 
 // Marshal encodes the findings as a JSON document with a time.
 func (all Findings) Marshal(at time.Time) ([]byte, error) {
+	all = all.masked()
 	data, err := json.MarshalIndent(struct {
 		Schema   string    `json:"schema"`
 		At       time.Time `json:"at"`

@@ -2,19 +2,18 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/statefile"
 	"assay/harness/wire"
 )
 
@@ -43,15 +42,8 @@ func (r *run) saveState() error {
 		}
 		*file = path
 	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", stateFile, err)
-	}
-	return record.WriteFile(r.statePath(), data)
+	return statefile.Write(r.statePath(), s)
 }
-
-// maxState bounds the state of a coordinator that was killed, bytes.
-const maxState = 64 << 20
 
 // resume continues a run under load whose coordinator was killed: workers that run on
 // deliver what they hold, and the record is sealed at the end as usual. If it is too
@@ -63,10 +55,7 @@ func resume(ctx context.Context, o Options) error {
 	}
 	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
 	var state savedState
-	data, err := foreign.ReadFile(r.statePath(), maxState)
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
+	err := statefile.Read(r.statePath(), &state)
 	switch {
 	case record.CheckSeal(o.Dir) == nil:
 		return hint.With(fmt.Errorf("continue run %s: it is complete, and its record is sealed", o.Dir), "assay judge "+o.Dir)

@@ -313,7 +313,8 @@ func (r *run) stopListening() (err error) {
 // frames adds the frames of one message to the record. encoded is the message; nil: they
 // are to be encoded.
 func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
-	if encoded == nil {
+	frames, masked := r.maskForeign(frames)
+	if encoded == nil || masked {
 		encoded, err = metric.Encode(frames...)
 	}
 	if err == nil {

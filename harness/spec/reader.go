@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/mask"
 )
 
 // reader turns nodes into values and collects errors, so that decoding reads as a
@@ -218,12 +220,12 @@ func (r *reader) httpURL(n *node, like string) string {
 		return ""
 	}
 	u, err := url.Parse(n.text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || mask.Holds(n.text) {
 		shown := quote(n.text)
-		if strings.Contains(shown, "@") { // it may contain a password
+		if strings.Contains(shown, "@") || mask.Holds(n.text) {
 			shown = "the text"
 		}
-		r.fail(n, shown+" is not an http or https URL without user and password", "write for example "+like)
+		r.fail(n, shown+" is not an http or https URL without user, password or token", "write for example "+like)
 	}
 	return n.text
 }

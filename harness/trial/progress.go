@@ -3,7 +3,6 @@ package trial
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/term"
@@ -32,7 +31,7 @@ func (c *Console) Say(format string, args ...any) {
 // Progress returns the progress report of a run of this name: on a terminal one line
 // that is rewritten every second, otherwise a line per stage and every 10 s.
 func (c *Console) Progress(name string) *Progress {
-	f, ok := c.W.(*os.File)
+	f, ok := c.W.(interface{ Fd() uintptr }) // a file, or what masks secrets on the way to one
 	return &Progress{console: c, name: name, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 

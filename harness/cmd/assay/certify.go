@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/search"
 	"assay/harness/lab/search/trials"
+	"assay/harness/mask"
 	"assay/harness/run"
 	"assay/harness/spec"
 	"assay/harness/trial"
@@ -169,6 +171,12 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
 	if err != nil {
 		return nil, err
+	}
+	for _, out := range f.k6Out {
+		if _, to, _ := strings.Cut(out, "="); mask.Holds(to) {
+			return nil, usage("write to a file instead, like --k6-out csv=raw-%d.csv; certify writes to InfluxDB by ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN",
+				"--k6-out holds a password or token, which every user of the workers' hosts can read")
+		}
 	}
 	f.remote = f.fleet.engine != engineLocal
 	shared, err := f.options(c, file)

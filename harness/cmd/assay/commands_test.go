@@ -60,6 +60,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"synthetic-runs":      syntheticRuns,
 	"recorded-run":        recordedRun,
 	"other-client-works":  otherClientWorks,
+	"leaves-no-trace":     leavesNoTrace,
+	"record-influx":       recordInflux,
 }
 
 // cpus NUMBER waits for the CPUs that the script needs on average: its first command.

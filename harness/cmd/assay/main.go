@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
+	"assay/harness/mask"
 	"assay/harness/trial/incluster"
 	"assay/harness/wire"
 )
@@ -26,18 +28,21 @@ const (
 )
 
 func main() {
+	mask.Environment()
 	signature.HideFromChildren() // before anything is started
+	stderr := mask.Writer{To: os.Stderr}
+	log.SetOutput(stderr) // of libraries
 	// Invoked under the name k6, or as `assay k6`, this is k6, with k6's arguments.
 	if filepath.Base(os.Args[0]) == "k6" {
 		if isRunner(os.Args[1:]) {
-			os.Exit(execute(interruptible(os.Stderr), []string{"worker", "--join", os.Getenv(wire.EnvJoin), "--dir", os.TempDir(), "--status", statusAddress(os.Args[1:])}, os.Stdout, os.Stderr))
+			os.Exit(execute(interruptible(stderr), []string{"worker", "--join", os.Getenv(wire.EnvJoin), "--dir", os.TempDir(), "--status", statusAddress(os.Args[1:])}, os.Stdout, stderr))
 		}
 		k6.Main(os.Args[1:])
 	}
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	os.Exit(execute(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(execute(interruptible(stderr), os.Args[1:], os.Stdout, stderr))
 }
 
 // exitCode is the nonzero exit code of a command that completed without an error.

@@ -122,6 +122,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		"DB_WRONG":     db.dsn("certifier", rand.Text()),
 		"DB_BLIND":     db.dsn("blind", db.password),
 		"DB_NO_LEDGER": db.dsn("auditor", db.password),
+		"DB_AWKWARD":   db.dsn("awkward", awkwardPassword),
 		"DB_SERVICE":   db.dsn("keeper", db.password),
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),

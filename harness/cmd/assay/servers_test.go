@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,9 @@ func startDatabase(t *testing.T, flavour string) *database {
 	for _, user := range []string{"certifier", "blind", "auditor", "reader", "keeper"} {
 		statements = append(statements, "CREATE USER '"+user+"'@'127.0.0.1' IDENTIFIED BY '"+db.password+"'")
 	}
-	for _, user := range []string{"certifier", "auditor"} {
+	awkward := strings.NewReplacer(`\`, `\\`, "'", "''").Replace(awkwardPassword)
+	statements = append(statements, "CREATE USER 'awkward'@'127.0.0.1' IDENTIFIED BY '"+awkward+"'")
+	for _, user := range []string{"certifier", "auditor", "awkward"} {
 		statements = append(
 			statements,
 			"GRANT PROCESS, "+status+" ON *.* TO '"+user+"'@'127.0.0.1'",
@@ -77,6 +80,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 	statements = append(
 		statements,
 		"GRANT SELECT, DELETE ON shop.* TO 'certifier'@'127.0.0.1'",
+		"GRANT SELECT, DELETE ON shop.* TO 'awkward'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON service.* TO 'certifier'@'127.0.0.1'",
 		"GRANT INSERT ON shop.other TO 'certifier'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON shop.* TO 'blind'@'127.0.0.1'",

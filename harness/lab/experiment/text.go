@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 
+	"assay/harness/mask"
 	"assay/harness/quantity"
 	"assay/harness/spec"
 )
@@ -34,9 +35,9 @@ func Changes(v spec.Variant) []string {
 // number formats a number in a sentence.
 func number(v float64) string { return quantity.Value(v, "") }
 
-// firstLine is the first line of an error's text.
+// firstLine is the first line of an error's text, without secrets.
 func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ := strings.Cut(mask.Text(err.Error()), "\n")
 	return line
 }
 

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/mask"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
@@ -94,13 +94,8 @@ func grant(ctx context.Context, dsn string, f mysqld.Flavour, k replication.Kind
 	defer func() { _ = conn.Close() }()
 	for _, s := range statements(f, k, u) {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("make database users: %s", u.redact(err.Error()))
+			return fmt.Errorf("make database users: %s", mask.Text(err.Error()))
 		}
 	}
 	return nil
-}
-
-// redact hides the passwords in a message of a server or the service.
-func (u Users) redact(s string) string {
-	return strings.NewReplacer(u.Service.Password.reveal(), "***", u.Collector.Password.reveal(), "***", u.Replication.Password.reveal(), "***").Replace(s)
 }

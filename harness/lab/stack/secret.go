@@ -1,6 +1,10 @@
 package stack
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"assay/harness/mask"
+)
 
 // Secret is a password. It appears in no log line and no error; only the state
 // file, which no other user may read, holds it in clear.
@@ -15,4 +19,7 @@ func (Secret) GoString() string { return "***" }
 // LogValue hides it from slog.
 func (Secret) LogValue() slog.Value { return slog.StringValue("***") }
 
-func (s Secret) reveal() string { return string(s) }
+func (s Secret) reveal() string {
+	mask.Add(string(s))
+	return string(s)
+}

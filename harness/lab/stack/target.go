@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack/health"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/stubs"
 	"assay/harness/servers/process"
 )
@@ -77,7 +78,7 @@ func (u *startup) startTarget(ctx context.Context) error {
 	}
 	if err := awaitHealth(ctx, u.state.TargetURL(), targetTimeout, child.Done()); err != nil {
 		if line := lastLine(log.Written()); line != "" {
-			err = fmt.Errorf("%w: %s", err, u.state.Users.redact(line))
+			err = fmt.Errorf("%w: %s", err, mask.Text(line))
 		}
 		return fmt.Errorf("start reference service: %w (log: %s)", err, u.targetLog())
 	}

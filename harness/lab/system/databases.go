@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/lab/stack"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
@@ -105,7 +106,7 @@ func combineDSN(option, value, env string) (string, error) {
 	}
 	named, err := databases.Parse(value)
 	switch {
-	case named.Password != "" || err != nil && hasPassword(value):
+	case named.Password != "" || mask.Holds(value) || err != nil && hasPassword(value):
 		return "", hint.With(errors.New(option+" holds a password, which every user of this host can read"), "remove it and set ASSAY_DB to the whole DSN")
 	case err != nil:
 		return "", hint.With(errors.New(option+" is not a DSN"), "like "+databases.PublicExamples())

@@ -60,7 +60,7 @@ const dnsTTL = 5 * time.Second
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	w := s.Plan.Workers[i]
 	scenarios := map[string]any{}
-	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks()}
+	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks(), Outputs: len(s.Outputs) > 0}
 	plans := s.Plan.PerFlow()
 	for n, p := range s.Profile.PerFlow() {
 		pl, name := plans[n], scenarioName(cmp.Or(p.Flow, p.Name))

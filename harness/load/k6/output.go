@@ -33,6 +33,8 @@ type Session struct {
 	VUs   int           `json:"vus"`             // of all flows
 	Rate  float64       `json:"rate"`            // this worker's share of the target, transactions per second
 	Marks *mark.Options `json:"marks,omitempty"` // of its requests; nil: none
+	// Outputs: k6 has further outputs, behind this one.
+	Outputs bool `json:"outputs,omitempty"`
 }
 
 // Flow is what the output knows of one of k6's scenarios.
@@ -61,6 +63,7 @@ type frameOutput struct {
 	agg    *aggregate
 	self   *selfMeter
 	gc     *gcTuner
+	masker *masker // nil: this is the only output
 
 	stopRun func(error)
 	stop    chan struct{}
@@ -90,10 +93,14 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	w.agg = newAggregate(s)
 	w.agg.offset = w.wire.Offset
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
-	return &frameOutput{
+	o := &frameOutput{
 		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newGCTuner(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
-	}, nil
+	}
+	if s.Outputs {
+		o.masker = newMasker()
+	}
+	return o, nil
 }
 
 // Description is k6's line about the output.
@@ -109,7 +116,12 @@ func (o *frameOutput) Start() error {
 }
 
 // AddMetricSamples adds samples: k6 never calls it concurrently.
-func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
+func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) {
+	o.agg.add(samples)
+	if o.masker != nil {
+		o.masker.mask(samples)
+	}
+}
 
 // Stop sends the last frames and closes the stream, and the VUs' database connections:
 // when the process exits they would count as aborted.

@@ -20,6 +20,7 @@ import (
 	"assay/harness/load/journey"
 	"assay/harness/load/mark"
 	"assay/harness/load/sql"
+	"assay/harness/mask"
 	"assay/harness/wire"
 )
 
@@ -37,6 +38,7 @@ func Main(args []string) {
 	var vus *arrivals.VUs
 	if w.wire != nil {
 		cleanEnvironment()
+		mask.Environment() // what the script is given
 		vus = arrivals.Register(w, w.marks)
 		w.marks.Register()
 	} else {

@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/crash"
 	"assay/harness/load/k6"
+	"assay/harness/mask"
 	"assay/harness/servers/process"
 	"assay/harness/wire"
 )
@@ -103,7 +104,9 @@ func startK6(executable string, args, env []string, log io.Writer) (*child, erro
 	c := &child{Child: p, logged: make(chan struct{})}
 	crash.Go(func() {
 		defer close(c.logged)
-		_, _ = io.Copy(log, read) // ends with k6
+		lines := mask.NewLines(log)
+		_, _ = io.Copy(lines, read) // ends with k6
+		_ = lines.Flush()           // a log that cannot be kept is no reason to fail
 		_ = read.Close()
 	})
 	return c, nil

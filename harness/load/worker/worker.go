@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/crash"
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/host"
 	"assay/harness/servers/scratch"
 	"assay/harness/wire"
@@ -63,6 +64,8 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 	if err != nil {
 		return "", err
 	}
+	mask.AddDSN(a.Database)
+	mask.AddDSN(a.Nodes)
 	say("%s of %d in run %s, for %s", a.Source, a.Of, a.Run, a.Target)
 	s := newSession(link, a, dir, c, say)
 	s.spool.inMemory, s.lostAfter = cmp.Or(o.InMemory, inMemory), cmp.Or(o.LostAfter, wire.LostAfter)
@@ -147,7 +150,7 @@ func (s *session) run(ctx context.Context, executable string) (status string, er
 	status, err = s.runK6(ctx, executable)
 	exit := wire.Exit{Status: status}
 	if err != nil {
-		exit.Error = err.Error()
+		exit.Error = mask.Text(err.Error())
 	}
 	if err := s.attempt(context.Background(), func(ctx context.Context) error { return s.link.Exit(ctx, exit) }); err != nil && exit.Error == "" {
 		return status, fmt.Errorf("%s: %w", s.assignment.Source, err)

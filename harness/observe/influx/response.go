@@ -15,6 +15,7 @@ import (
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
+	"assay/harness/mask"
 )
 
 // response is a server's response.
@@ -44,13 +45,13 @@ func (s *Server) post(ctx context.Context, path string, query url.Values, conten
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return response{}, hint.With(fmt.Errorf("InfluxDB at %s cannot be reached: %s", s, s.redact(reason(err))), "start it, or check ASSAY_INFLUX_URL")
+		return response{}, hint.With(fmt.Errorf("InfluxDB at %s cannot be reached: %s", s, reason(err)), "start it, or check ASSAY_INFLUX_URL")
 	}
 	defer resp.Body.Close() // read only
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	// The connection can be reused only after the whole body was read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
-	return response{status: resp.StatusCode, version: resp.Header.Get("X-Influxdb-Version"), message: s.redact(errorMessage(text))}, nil
+	return response{status: resp.StatusCode, version: resp.Header.Get("X-Influxdb-Version"), message: errorMessage(text)}, nil
 }
 
 // errorMessage extracts the error from a body: InfluxDB 1 sends {"error": ...}, and for
@@ -78,20 +79,11 @@ func errorMessage(body []byte) string {
 	return shorten(text)
 }
 
+// shorten makes one line of a text, without secrets, which a server may echo.
 func shorten(text string) string {
-	text = strings.TrimSpace(plain(text))
+	text = strings.TrimSpace(plain(mask.Text(text)))
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
-	}
-	return text
-}
-
-// redact removes secrets that a server may echo.
-func (s *Server) redact(text string) string {
-	for _, secret := range s.secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "...")
-		}
 	}
 	return text
 }

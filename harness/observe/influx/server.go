@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/mask"
 )
 
 // DefaultDatabase is the database unless the address names another one.
@@ -20,8 +21,7 @@ const DefaultDatabase = "assay"
 type Server struct {
 	base     url.URL // without a query
 	database string
-	auth     string   // value of the header Authorization; empty: none
-	secrets  []string // to redact from errors
+	auth     string // value of the header Authorization; empty: none
 	client   *http.Client
 }
 
@@ -63,10 +63,10 @@ func NewServer(address, token string) (*Server, error) {
 	}
 	if user, password, isBasic := strings.Cut(token, ":"); isBasic {
 		s.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
-		s.secrets = []string{token, password}
+		mask.Add(token, password, base64.StdEncoding.EncodeToString([]byte(token)))
 	} else if token != "" {
 		s.auth = "Token " + token
-		s.secrets = []string{token}
+		mask.Add(token)
 	}
 	s.client = &http.Client{
 		Transport: &http.Transport{

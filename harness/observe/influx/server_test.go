@@ -51,7 +51,7 @@ func TestResponses(t *testing.T) {
 		"version 2, no bucket":          {token, "Token " + token, 404, "v2.7.1", `{"code":"not found","message":"bucket \"assay\" not found"}`, `bucket "assay" not found`, `bucket "assay" not found`},
 		"no token":                      {"", "", 401, "v2.7.1", `{"code":"unauthorized","message":"unauthorized access"}`, "unauthorized access", "unauthorized access"},
 		"version 1":                     {"u:p:q", "Basic dTpwOnE=", 204, "1.8.10", "", "", ""},
-		"the token is echoed":           {token, "Token " + token, 403, "", "no rights for " + token, "no rights for ...", "no rights for ..."},
+		"the token is echoed":           {token, "Token " + token, 403, "", "no rights for " + token, "no rights for ***", "no rights for ***"},
 		"a redirect is not followed":    {token, "Token " + token, 307, "", "", "redirects elsewhere: HTTP status 307", "redirects elsewhere: HTTP status 307"},
 		"a proxy's page, on many lines": {token, "Token " + token, 502, "", "<html>\n<h1>Bad Gateway</h1>\n" + strings.Repeat("x", 1000), "<html> <h1>Bad Gateway</h1> xxx", "xxx..."},
 	} {

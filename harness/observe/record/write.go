@@ -112,7 +112,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 			return nil, fmt.Errorf("create run folder: %w", err)
 		}
 	}
-	if err := w.writeJSON(planFile, p); err != nil {
+	if err := w.writeJSON(planFile, p.masked()); err != nil {
 		return nil, err
 	}
 	w.frames, err = createZstd(w.path(framesFile), w.encoder)
@@ -211,13 +211,13 @@ func (w *Writer) Flush() error {
 }
 
 // Environment writes evidence/environment.json.
-func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e) }
+func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e.masked()) }
 
 // Seal writes the facts and the manifest. Nothing can be appended afterwards, even if it
 // fails.
 func (w *Writer) Seal(f Facts) (err error) {
 	defer func() { w.unlock(err == nil) }()
-	if err := cmp.Or(w.closeFiles(), w.writeJSON(factsFile, f)); err != nil { // only the first: a full disk fails both
+	if err := cmp.Or(w.closeFiles(), w.writeJSON(factsFile, f.masked())); err != nil { // only the first: a full disk fails both
 		return fmt.Errorf("seal record: %w", err)
 	}
 	m, err := manifestOf(w.path(), w.run)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay/harness/mask"
 	"assay/harness/servers/process"
 )
 
@@ -68,11 +69,11 @@ func shorten(s string) string {
 }
 
 // failure is the error of a server that has ended: its last logged error, or its exit
-// status, and the path of the log. The password is removed, as servers quote
-// statements that they cannot execute.
-func failure(what string, log *process.Log, ended error, password string) error {
-	// Before the line is shortened, which could leave a part of the password.
-	logged := lastError(strings.ReplaceAll(log.Written(), password, "***"))
+// status, and the path of the log. Passwords are masked, as servers quote statements that
+// they cannot execute.
+func failure(what string, log *process.Log, ended error) error {
+	// Before the line is shortened, which could leave a part of a password.
+	logged := lastError(mask.Text(log.Written()))
 	switch {
 	case logged != "":
 		return fmt.Errorf("%s: %s (log: %s)", what, logged, log.Name())

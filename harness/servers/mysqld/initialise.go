@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/servers/process"
 	"assay/harness/servers/statefile"
 )
@@ -41,6 +42,7 @@ func (l layout) open(ctx context.Context, b Binary, args []string) (account, err
 		return account{}, fmt.Errorf("data folder %s was initialised by %s and cannot be opened by %s: use that server, or remove the folder",
 			l.data(), a.Binary, b)
 	}
+	mask.Add(a.Password)
 	return a, nil
 }
 
@@ -57,6 +59,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 
 	a = account{Binary: b, Password: rand.Text()}
+	mask.Add(a.Password)
 	args = CreationArgs(args)
 	data := filepath.Join(staging, "data")
 	var cmd *exec.Cmd
@@ -68,7 +71,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	if err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
 	}
-	if err := l.runInit(ctx, cmd, a.Password); err != nil {
+	if err := l.runInit(ctx, cmd); err != nil {
 		return account{}, err
 	}
 	// The account first: a data folder without it could not be used.
@@ -156,7 +159,7 @@ func mariadbShare(path string) (string, error) {
 }
 
 // runInit runs the command to its end, or until ctx ends.
-func (l layout) runInit(ctx context.Context, cmd *exec.Cmd, password string) error {
+func (l layout) runInit(ctx context.Context, cmd *exec.Cmd) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	log, err := process.OpenLog(l.log())
@@ -176,7 +179,7 @@ func (l layout) runInit(ctx context.Context, cmd *exec.Cmd, password string) err
 		return errors.Join(fmt.Errorf("initialise data folder: %w", context.Cause(ctx)), child.Kill())
 	}
 	if err := child.Err(); err != nil {
-		return failure("initialise data folder", log, err, password)
+		return failure("initialise data folder", log, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/mask"
 	"assay/harness/servers/process"
 )
 
@@ -59,6 +60,7 @@ func TestLastError(t *testing.T) {
 // shortened within it.
 func TestFailureHidesPassword(t *testing.T) {
 	const password = "KQ7ZW3M5X2"
+	mask.Add(password)
 	for before := 280; before <= 310; before++ {
 		log, err := process.OpenLog(filepath.Join(t.TempDir(), "log"))
 		if err != nil {
@@ -68,7 +70,7 @@ func TestFailureHidesPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _, _ := strings.Cut(failure("start", log, nil, password).Error(), " (log: ")
+		text, _, _ := strings.Cut(failure("start", log, nil).Error(), " (log: ")
 		if strings.Contains(text, password[:1]) {
 			t.Errorf("after %d characters: %s", before, text)
 		}

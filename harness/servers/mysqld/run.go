@@ -12,7 +12,7 @@ import (
 // Run runs the server program on the data of a stopped server to its end, for options
 // with which it only reports something, and returns what it logged.
 func Run(ctx context.Context, o Options) (string, error) {
-	l, lock, a, err := prepare(ctx, &o)
+	l, lock, _, err := prepare(ctx, &o)
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 		return "", errors.Join(fmt.Errorf("run database server: %w", context.Cause(ctx)), child.Kill())
 	}
 	if err := child.Err(); err != nil {
-		return "", failure("run database server", log, err, a.Password)
+		return "", failure("run database server", log, err)
 	}
 	return log.Written(), nil
 }

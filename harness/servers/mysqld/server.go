@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/mask"
 	"assay/harness/servers/process"
 	"assay/harness/servers/statefile"
 )
@@ -45,6 +46,7 @@ func Attach(dir string) (*Server, error) {
 	if !r.Process.Alive() {
 		return nil, fmt.Errorf("attach to server in %s: %w", dir, os.ErrNotExist)
 	}
+	mask.Add(a.Password)
 	return &Server{layout: l, binary: r.Binary, port: r.Port, password: a.Password, child: process.Attach(r.Process)}, nil
 }
 

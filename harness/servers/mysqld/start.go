@@ -146,7 +146,7 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 	case !errors.Is(err, process.ErrEnded):
 		return fmt.Errorf("start database server: %w", err)
 	}
-	err = failure("start database server", log, s.child.Err(), s.password)
+	err = failure("start database server", log, s.child.Err())
 	// Galera's ports are others.
 	if text := err.Error(); strings.Contains(text, "Address already in use") && !strings.Contains(text, "WSREP") {
 		err = fmt.Errorf("start database server: %w", process.PortTaken(s.port))

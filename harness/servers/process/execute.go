@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"assay/harness/mask"
 )
 
 // Execute runs a command that the user named, and waits for it. The command does not get
@@ -46,7 +48,7 @@ func Execute(ctx context.Context, argv []string) error {
 // LastLine is the last line of a command's output after a colon, of at most 300 bytes, to be
 // appended to an error; empty: there is none.
 func LastLine(output []byte) string {
-	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(mask.Bytes(output)), []byte("\n"))
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
 		return ": " + strings.ToValidUTF8(last[:min(len(last), 300)], "")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/lab/search"
+	"assay/harness/mask"
 	"assay/harness/observe/record"
 	"assay/harness/quantity"
 	"assay/harness/run"
@@ -173,7 +174,7 @@ func (t *Trials) startFailed(ctx context.Context, p search.Probe, err error) (se
 	if t.check(ctx, p.Rate) == nil || t.Check(ctx) != nil {
 		return search.Probe{}, err
 	}
-	p.Folder, p.Result, p.Claim = "", search.Refused, err.Error()
+	p.Folder, p.Result, p.Claim = "", search.Refused, mask.Text(err.Error())
 	return p, nil
 }
 

@@ -17,6 +17,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"assay/harness/mask"
 )
 
 const (
@@ -31,8 +33,8 @@ func CheckURL(base string) error {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("want a URL like http://127.0.0.1:4318")
-	case u.User != nil:
-		return errors.New("the URL holds a user or password, which every user of this host can read; set OTEL_EXPORTER_OTLP_HEADERS")
+	case u.User != nil || mask.Holds(base):
+		return errors.New("the URL holds a user, password or token, which every user of this host can read; set OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"assay/harness/mask"
 	"assay/harness/observe/database"
 )
 
@@ -60,7 +61,7 @@ func explainAPI(err smithy.APIError, resource string) error {
 // oneLine shortens a message to one line.
 func oneLine(text string) string {
 	const maxLength = 200
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(mask.Text(text)), " ")
 	if len(text) > maxLength {
 		text = strings.ToValidUTF8(text[:maxLength-3], "") + "..."
 	}

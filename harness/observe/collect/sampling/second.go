@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 )
 
@@ -71,8 +72,10 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // maxText is how much of a statement's text becomes a label.
 const maxText = 120
 
-// Shorten makes a label of a statement's text: one line, which may be truncated.
+// Shorten makes a label of a statement's text: one line without secrets, which may be
+// truncated.
 func Shorten(text string) string {
+	text = mask.Text(text) // a part of a secret would not be found
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxText {
 		return text

@@ -7,6 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"assay/harness/foreign"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/semconv"
@@ -216,7 +217,8 @@ func (r reading) addErrors(found scrape.Families) {
 			class := s.class
 			for _, l := range m.GetLabel() {
 				if class == "" && l.GetName() == "class" {
-					class = strings.ToValidUTF8(l.GetValue()[:min(len(l.GetValue()), maxClassBytes)], "")
+					class = mask.Text(l.GetValue()) // before a part of it is cut off
+					class = strings.ToValidUTF8(class[:min(len(class), maxClassBytes)], "")
 				}
 			}
 			_, known := r[errorPrefix+class]

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
+	"assay/harness/mask"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/process"
 )
@@ -36,7 +36,7 @@ func run(ctx context.Context, db *sql.DB, a Account, statements ...string) error
 	defer func() { _ = c.Close() }()
 	for _, s := range append([]string{quiet}, statements...) {
 		if _, err := c.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("%s", strings.ReplaceAll(err.Error(), a.Password, "***"))
+			return fmt.Errorf("%s", mask.Text(err.Error()))
 		}
 	}
 	return nil

@@ -1,0 +1,13 @@
+// Package mask knows the secrets of this process and masks them in text, before the text
+// is printed, written, sent or signed.
+//
+// A secret is registered where it is read: [Environment] registers those of the known
+// variables, [Add] and [AddDSN] all others. It is found in each form in which programs
+// print a value: as it is, escaped once or several times for JSON, Go, JavaScript, URLs
+// or HTML, in hexadecimal, and in base64, also as a part of a longer value.
+//
+// Masking is for texts that come into being seldom: errors, log lines, the labels of a new
+// series. It has no place where every request passes.
+//
+// Input: secrets, and text. Output: the text with *** in their place.
+package mask

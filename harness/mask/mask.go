@@ -1,0 +1,74 @@
+package mask
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// replacement is in the place of each secret.
+const replacement = "***"
+
+// MinLength is the length from which on a secret is masked wherever it occurs, bytes. A
+// shorter password would mask parts of ordinary words: it is masked with the user in front
+// of it, user:password@, and in the whole DSN.
+const MinLength = 4
+
+var (
+	mu    sync.Mutex
+	all   = map[string]bool{} // secrets, as they are
+	known atomic.Pointer[matcher]
+)
+
+// Add registers secrets.
+func Add(secrets ...string) {
+	mu.Lock()
+	defer mu.Unlock()
+	before := len(all)
+	for _, s := range secrets {
+		for _, part := range lines(s) {
+			if len(part) >= MinLength {
+				all[part] = true
+			}
+		}
+	}
+	if len(all) > before {
+		known.Store(newMatcher(slices.Sorted(maps.Keys(all))))
+	}
+}
+
+// Text masks the registered secrets.
+func Text(text string) string {
+	m := known.Load()
+	if m == nil {
+		return text
+	}
+	return m.mask(text)
+}
+
+// Bytes is Text for a slice, which it does not change.
+func Bytes(text []byte) []byte {
+	if known.Load() == nil {
+		return text
+	}
+	return []byte(Text(string(text)))
+}
+
+// Texts masks each of several texts; the result shares nothing with them.
+func Texts(texts []string) []string {
+	masked := slices.Clone(texts)
+	for i, t := range masked {
+		masked[i] = Text(t)
+	}
+	return masked
+}
+
+// Values masks the values of a map; the result shares nothing with it.
+func Values[M ~map[string]string](values M) M {
+	masked := maps.Clone(values)
+	for k, v := range masked {
+		masked[k] = Text(v)
+	}
+	return masked
+}

@@ -1,0 +1,137 @@
+package mask
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// tokens are the variables whose whole value is a secret. One with a colon is
+// user:password.
+var tokens = map[string]bool{
+	"ASSAY_INFLUX_TOKEN": true, "ASSAY_JOIN_TOKEN": true, "ASSAY_STUB_TOKEN": true,
+	"AWS_SECRET_ACCESS_KEY": true, "AWS_SESSION_TOKEN": true, "PGPASSWORD": true, "MYSQL_PWD": true,
+}
+
+// Environment registers the secrets of the variables that Assay, its drivers and its
+// clients read.
+func Environment() {
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		switch {
+		case tokens[name]:
+			_, password, _ := strings.Cut(value, ":")
+			Add(value, password)
+		case name == "ASSAY_SIGNING_KEY":
+			if strings.Contains(value, "\n") { // the key itself, not its file
+				Add(value)
+			}
+		case strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS"):
+			for header := range strings.SplitSeq(value, ",") {
+				_, secret, _ := strings.Cut(header, "=")
+				plain, err := url.PathUnescape(secret)
+				if err != nil {
+					plain = secret
+				}
+				_, credentials, _ := strings.Cut(plain, " ") // after Bearer, Basic, ...
+				Add(plain, credentials)
+			}
+		case strings.HasPrefix(name, "ASSAY_"), strings.HasSuffix(strings.ToUpper(name), "_PROXY"):
+			AddDSN(value)
+		}
+	}
+}
+
+// AddDSN registers a DSN or URL that has a password or another secret, and these alone. Of
+// several that are separated by space, as in ASSAY_DB_NODES, it registers each.
+func AddDSN(text string) {
+	found := secretsOf(text)
+	if fields := strings.Fields(text); len(fields) > 1 || len(found) == 0 {
+		for _, f := range fields {
+			if _, dsn, named := strings.Cut(f, "="); named && !strings.ContainsAny(f[:strings.IndexByte(f, '=')], ":/@?") {
+				f = dsn
+			}
+			if parts := secretsOf(f); len(parts) > 0 {
+				found = append(append(found, parts...), f)
+			}
+		}
+	}
+	if len(found) > 0 {
+		Add(append(found, text)...)
+	}
+}
+
+// secretParameter matches the names of the parameters that are secrets, and not those of the
+// files that hold one, such as sslkey and passfile.
+var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)
+
+// Holds reports whether a DSN or URL has a password or another secret.
+func Holds(text string) bool { return len(secretsOf(text)) > 0 }
+
+// secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
+// not.
+func secretsOf(text string) (found []string) {
+	_, rest, isURL := strings.Cut(text, "://")
+	if u, err := url.Parse(text); isURL && err == nil {
+		if password, _ := u.User.Password(); password != "" {
+			raw, _, _ := cutLast(rest[:strings.IndexByte(rest+"/", '/')], "@")
+			found = append(found, password, u.User.Username()+":"+password+"@", raw+"@")
+		}
+		return append(found, secretParameters(u.RawQuery)...)
+	}
+	if !isURL {
+		rest = text
+	}
+	// The name of the database is behind the last slash, and the password may have any
+	// character.
+	slash := strings.LastIndexByte(rest, '/')
+	if slash < 0 {
+		slash = len(rest)
+	}
+	info, _, has := cutLast(rest[:slash], "@")
+	_, password, _ := strings.Cut(info, ":")
+	if has && password != "" {
+		found = append(found, password, info+"@")
+		rest = rest[len(info):]
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	return append(found, secretParameters(query)...)
+}
+
+// secretParameters are the values of the parameters that are secrets.
+func secretParameters(query string) (found []string) {
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || !secretParameter.MatchString(name) {
+			continue
+		}
+		plain, err := url.QueryUnescape(value)
+		if err != nil {
+			plain = value
+		}
+		found = append(found, plain)
+	}
+	return found
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
+}
+
+// lines are a secret, and each line of a secret of several: a log is masked line by line.
+// The first and the last line of a key are known to everyone.
+func lines(secret string) []string {
+	all := []string{secret}
+	if strings.Contains(secret, "\n") {
+		for line := range strings.Lines(secret) {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}

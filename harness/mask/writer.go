@@ -1,0 +1,63 @@
+package mask
+
+import (
+	"bytes"
+	"io"
+	"os"
+)
+
+// Writer masks what is written through it. Each call of Write has a whole text, so that
+// nothing is held back.
+type Writer struct{ To io.Writer }
+
+// Write masks and writes a text.
+func (w Writer) Write(text []byte) (int, error) {
+	if _, err := w.To.Write(Bytes(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// Fd is that of the file behind the writer, for those who ask whether it is a terminal. Of
+// another writer it is none.
+func (w Writer) Fd() uintptr {
+	if f, ok := w.To.(*os.File); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
+// maxLine is how long a line may be before a part of it is written, bytes.
+const maxLine = 64 << 10
+
+// Lines masks a stream, whose parts may begin and end anywhere: it writes whole lines. It
+// is not safe for concurrent use.
+type Lines struct {
+	to      io.Writer
+	pending []byte
+}
+
+// NewLines makes a writer of lines.
+func NewLines(to io.Writer) *Lines { return &Lines{to: to} }
+
+// Write writes the lines that are complete.
+func (l *Lines) Write(text []byte) (int, error) {
+	l.pending = append(l.pending, text...)
+	err := l.write(bytes.LastIndexByte(l.pending, '\n') + 1)
+	if err == nil && len(l.pending) > maxLine {
+		err = l.write(known.Load().whole(string(l.pending)))
+	}
+	return len(text), err
+}
+
+// Flush writes the last line, which may have no end.
+func (l *Lines) Flush() error { return l.write(len(l.pending)) }
+
+func (l *Lines) write(size int) error {
+	if size == 0 {
+		return nil
+	}
+	_, err := l.to.Write(Bytes(l.pending[:size]))
+	l.pending = append(l.pending[:0], l.pending[size:]...)
+	return err
+}

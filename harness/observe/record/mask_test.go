@@ -1,0 +1,100 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"assay/harness/mask"
+	"assay/harness/observe/metric"
+)
+
+// own are the texts of facts and environment that the run itself makes, or that name
+// machines and builds: a word of theirs may be a password.
+var own = []string{
+	"Schema", "Source", "State", "Metric", "Expression", "Unit", "Protects", "Name", "Node", "Phase", "Path", "SHA256", "URL",
+	"OS", "Kernel", "CPU", "Flavour", "Version", "CoLocation", "Instruments", "Pod", "Duration", "Endpoints", "Phases", "Do",
+}
+
+// fill sets all strings of a value, but for those of own, to a text.
+func fill(v reflect.Value, field, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if !slices.Contains(own, field) {
+			v.SetString(text)
+		}
+	case reflect.Pointer:
+		if v.Type().Elem().Kind() == reflect.Struct || v.Type().Elem().Kind() == reflect.Float64 || v.Type().Elem().Kind() == reflect.Int {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), field, text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Type().Field(i).Type.String() != "time.Time" {
+				fill(v.Field(i), v.Type().Field(i).Name, text)
+			}
+		}
+	case reflect.Slice:
+		if !slices.Contains(own, field) {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			fill(v.Index(0), field, text)
+		}
+	case reflect.Map:
+		if v.Type().Elem().Kind() == reflect.String {
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("key"), reflect.ValueOf(text))
+		}
+	}
+}
+
+// No file of a run has a secret of the environment, whichever text of facts, environment and
+// plan had it; and what the run goes on with is unchanged.
+func TestFilesHoldNoSecret(t *testing.T) {
+	t.Setenv("ASSAY_DB", `assay:Zq7&x"w@tcp(db.test:3306)/shop`)
+	mask.Environment()
+	const text = `cannot use assay:Zq7&x"w@tcp(db.test:3306)/shop: Zq7&x"w is wrong`
+	p := Plan{Schema: "assay/plan/v1", Run: "run"}
+	fill(reflect.ValueOf(&p.Profile.Env).Elem(), "Env", text)
+	fill(reflect.ValueOf(&p.Profile.Faults).Elem(), "Faults", text)
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e Environment
+	fill(reflect.ValueOf(&e).Elem(), "", text)
+	var f Facts
+	fill(reflect.ValueOf(&f).Elem(), "", text)
+	if f.Workers[0].Pod.Message != text || e.Service.Builds[0].Labels["key"] != text || p.Profile.Faults[0].Undo[0] != text {
+		t.Fatalf("the test fills too little: %+v", f)
+	}
+	if err := w.Frame(metric.Frame{Source: "worker/0", Sequence: 1, Second: 1, Closing: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Environment(e); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Seal(f); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{planFile, environmentFile, factsFile} {
+		data, err := os.ReadFile(filepath.Join(dir, EvidenceDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, "Zq7") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+		if !strings.Contains(string(data), "cannot use ***: *** is wrong") {
+			t.Errorf("%s has no text that was masked:\n%s", name, data)
+		}
+	}
+	if f.Limitations[0] != text || p.Profile.Env["key"] != text || p.Profile.Faults[0].Run[0] != text || e.Database.Variables["key"] != text {
+		t.Error("the texts of the run itself were changed")
+	}
+}
