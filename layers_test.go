@@ -21,6 +21,7 @@ import (
 // layer.
 var layers = [][]string{
 	{"document", "hint", "quantity", "schematest", "polltest", "internal/testing", "cluster/client"},
+	{"foreign"},
 	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"assay/harness/quantity"
@@ -15,6 +17,8 @@ var (
 	// ErrKind: a path is no regular file. A pipe would block, a device never ends, and a
 	// link leads to what somebody else chose.
 	ErrKind = errors.New("it is not a regular file")
+	// ErrFolder: a part of a path is no folder, such as a link.
+	ErrFolder = errors.New("it is not a folder")
 	// ErrSize: a file is larger than what is read.
 	ErrSize = errors.New("it is too large")
 )
@@ -44,19 +48,53 @@ func Open(path string, limit int64) (*os.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
+// OpenIn is Open for a file below a folder that the user has named, and that may be a link
+// itself. No folder between the two may be one.
+func OpenIn(folder, name string, limit int64) (*os.File, error) {
+	path := folder
+	parents := strings.Split(filepath.Dir(name), string(filepath.Separator))
+	for _, part := range parents {
+		if part == "." {
+			continue
+		}
+		path = filepath.Join(path, part)
+		info, err := os.Lstat(path)
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: path, Err: ErrFolder}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return Open(filepath.Join(folder, name), limit)
+}
+
 // ReadFile reads a file that Open opens. A file that grows meanwhile is ErrSize too.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path, limit)
 	if err != nil {
 		return nil, err
 	}
+	return read(f, limit)
+}
+
+// ReadIn is ReadFile for a file that OpenIn opens.
+func ReadIn(folder, name string, limit int64) ([]byte, error) {
+	f, err := OpenIn(folder, name, limit)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, limit)
+}
+
+func read(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close() // only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = ErrSize
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
 	}
 	return data, nil
 }

@@ -16,6 +16,7 @@ import (
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -64,7 +65,7 @@ func TestReconcile(t *testing.T) {
 				"INSERT INTO shop."+name+" VALUES ('a', 'r', NOW(6)), ('b', 'other', NOW(6))",
 			)
 			dir := filepath.Join(t.TempDir(), "run")
-			w, err := record.Create(dir, record.Plan{Run: "r"})
+			w, err := record.Create(dir, aPlan(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +132,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mysqldtest.Exec(t, root, "CREATE TABLE shop."+name+" (id VARCHAR(20), run_id VARCHAR(20), at DATETIME(6))")
-			w, err := record.Create(filepath.Join(t.TempDir(), "run"), record.Plan{Run: "r"})
+			w, err := record.Create(filepath.Join(t.TempDir(), "run"), aPlan(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,4 +193,15 @@ func TestCleanupInChunks(t *testing.T) {
 	if err := root.QueryRow("SELECT COUNT(*) FROM shop.events").Scan(&left); err != nil || left != 10 {
 		t.Errorf("%d rows are left, %v", left, err)
 	}
+}
+
+// aPlan is that of a run r.
+func aPlan(t *testing.T) record.Plan {
+	t.Helper()
+	p := spec.Profile{Name: "r", Timeout: time.Second, Load: spec.Load{Target: 10, Hold: 10 * time.Second}}
+	load, err := plan.New(p, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Plan{Schema: "assay/plan/v1", Run: "r", Profile: p, Load: load, Scope: spec.ScopeSmoke}
 }

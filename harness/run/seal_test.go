@@ -5,9 +5,12 @@ package run
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
+	"assay/harness/spec"
 )
 
 // A continued run seals its record with the key that has sealed its begin, and with no other:
@@ -26,7 +29,12 @@ func TestSealOfContinuedRun(t *testing.T) {
 	}
 	begin := func(id string, s record.Sealer) (*run, []byte) {
 		r := &run{Options: Options{ID: id, Dir: filepath.Join(t.TempDir(), id), Sealer: s, Progress: func(Event) {}}}
-		w, err := record.Create(r.Dir, record.Plan{Run: id, Target: "http://127.0.0.1:8080"})
+		p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+		load, err := plan.New(p, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := record.Create(r.Dir, record.Plan{Schema: "assay/plan/v1", Run: id, Profile: p, Load: load, Scope: spec.ScopeSmoke})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"assay/harness/doctor"
+	"assay/harness/foreign"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/forecast"
+	"assay/harness/judge/issue"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/spec"
 )
@@ -48,12 +51,12 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 	samples := map[string][]certificate.SLO{}
 	arrivals := map[string][]float64{}
 	for i, n := len(folders)-1, 0; i >= 0 && n < maxPastRuns; i-- { // names begin with the time of the run
-		if folders[i].Type()&os.ModeSymlink != 0 {
+		if !folders[i].IsDir() {
 			continue
 		}
 		var c certificate.Certificate
-		data, err := os.ReadFile(filepath.Join(folder, folders[i].Name(), "certificate.json"))
-		if err != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
+		data, err := foreign.ReadFile(filepath.Join(folder, folders[i].Name(), issue.CertificateFile), record.MaxDocument)
+		if err != nil || certificate.Validate(data) != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
 			continue
 		}
 		n++

@@ -15,6 +15,7 @@ import (
 	"assay/harness/judge/page"
 	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -101,9 +102,9 @@ const (
 // document; empty if there was none.
 func readHeadroom(dir string) (sentence string, search issue.File) {
 	search.Name = path.Join(HeadroomDir, SearchFile)
-	data, err := foreign.ReadFile(filepath.Join(dir, search.Name), issue.MaxFile)
+	data, err := foreign.ReadIn(dir, filepath.FromSlash(search.Name), record.MaxDocument)
 	var d struct{ Sentence string }
-	if err != nil || json.Unmarshal(data, &d) != nil {
+	if err != nil || foreign.CheckJSON(data, record.MaxValues) != nil || json.Unmarshal(data, &d) != nil {
 		return "", search
 	}
 	search.Data = data

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
@@ -28,7 +29,8 @@ type Options struct {
 
 // Verify audits a run folder or a certificate. An error means that nothing could be
 // read; failed checks are in the report.
-func Verify(path string, o Options) (Report, error) {
+func Verify(path string, o Options) (r Report, err error) {
+	defer foreign.Guard(&err)
 	required, err := o.Required.requirements(o.Now)
 	if err != nil {
 		return Report{}, err
@@ -37,29 +39,45 @@ func Verify(path string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := newReport(f)
-	checkSchema(&r, f)
-	checkSignature(&r, f, o.Key)
-	checkPredicate(&r, f)
-	checkFiles(&r, f)
-	checkSeal(&r, f, o)
-	checkEvidence(&r, f)
-	run, opened := checkVerdict(&r, f, o.Tool)
-	checkExpiry(&r, f, o.Now)
-	checkFingerprint(&r, f, run, opened)
-	checkDatabase(&r, f, o.Database)
-	checkRejudged(&r, f, o)
-	checkRequired(&r, f, required)
+	r = newReport(f)
+	// Each step relies on those before it. What was not signed, or is not what was sealed, is
+	// not even decoded.
+	var manifest []byte
+	for _, step := range []func(){
+		func() { checkSignature(&r, f, o.Key) },
+		func() { checkPredicate(&r, f) },
+		func() { f.decode(&r); checkSchema(&r, f); checkIssuer(&r, f) },
+		func() { manifest = checkSubject(&r, f) },
+		func() { checkFiles(&r, f); checkSeal(&r, f, o) },
+		func() { checkEvidence(&r, f, manifest) },
+		func() {
+			run, opened := checkVerdict(&r, f, o.Tool)
+			checkExpiry(&r, f, o.Now)
+			checkFingerprint(&r, f, run, opened)
+			checkDatabase(&r, f, o.Database)
+			checkRejudged(&r, f, o)
+			checkRequired(&r, f, required)
+		},
+	} {
+		step()
+		if slices.ContainsFunc(ends, func(name string) bool { return r.state(name) == Failed }) {
+			break
+		}
+	}
+	r.skipOthers()
 	r.Authentic = len(r.Broken) == 0 && r.state(Signature) == OK
 	return r, nil
 }
 
+// ends are the checks after whose failure nothing else is checked.
+var ends = []string{Signature, Predicate, Subject, Evidence}
+
 func checkSchema(r *Report, f files) {
-	switch err := certificate.Validate(f.data); {
+	switch {
 	case f.data == nil:
 		r.add(Schema, Failed, "%s is missing", f.path)
-	case err != nil:
-		r.add(Schema, Failed, "%v", err)
+	case f.invalid != nil:
+		r.add(Schema, Failed, "%v", f.invalid)
 	case !f.decoded:
 		r.add(Schema, Failed, "a number is out of range")
 	default:
@@ -67,18 +85,15 @@ func checkSchema(r *Report, f files) {
 	}
 }
 
+// checkSignature checks the signature before anything that it covers is read.
 func checkSignature(r *Report, f files, key *signature.PublicKey) {
 	switch {
-	case f.unsigned && f.stated.Signed:
-		r.add(Signature, Failed, "the certificate states that it is signed, but there is no %s", issue.BundleFile)
 	case f.unsigned && key != nil:
 		r.add(Signature, Failed, "the certificate is not signed")
 	case f.unsigned:
 		r.add(Signature, NotChecked, "the certificate is not signed")
 	case f.bundleErr != nil:
 		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.bundleErr)
-	case f.decoded && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
-		r.add(Signature, Failed, "the certificate's issuer is not the key in %s", issue.BundleFile)
 	case key == nil:
 		r.add(Signature, NotChecked, "pass the issuer's public key with --key: a key that comes with a certificate proves nothing")
 	default:
@@ -87,6 +102,17 @@ func checkSignature(r *Report, f files, key *signature.PublicKey) {
 			return
 		}
 		r.add(Signature, OK, "%s key %s", key.Kind(), key.ID())
+	}
+}
+
+// checkIssuer compares what the certificate says of its signature.
+func checkIssuer(r *Report, f files) {
+	switch {
+	case !f.decoded:
+	case f.unsigned && f.stated.Signed:
+		r.add(Signature, Failed, "the certificate states that it is signed, but there is no %s", issue.BundleFile)
+	case !f.unsigned && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
+		r.add(Signature, Failed, "the certificate's issuer is not the key in %s", issue.BundleFile)
 	}
 }
 
@@ -101,42 +127,17 @@ func checkPredicate(r *Report, f files) {
 	}
 }
 
-// checkEvidence compares manifest, certificate and statement, then the files
-// with the manifest.
-func checkEvidence(r *Report, f files) {
-	manifest, differences, err := record.Differences(f.run)
+// checkSubject compares the manifest with the signed and the issued one, and returns it.
+func checkSubject(r *Report, f files) []byte {
+	manifest, err := record.ReadManifest(f.run)
 	if errors.Is(err, record.ErrNoRun) {
 		r.add(Evidence, Failed, "no evidence in %s: put the certificate back into its run folder", f.run)
-		r.add(Subject, NotChecked, "there is no evidence")
-		return
+		return nil
 	}
 	if err != nil {
 		r.add(Evidence, Failed, "%v", err)
+		return nil
 	}
-	if manifest == nil {
-		return
-	}
-	checkSubject(r, f, manifest)
-	var m record.Manifest
-	known := json.Unmarshal(manifest, &m) == nil
-	switch {
-	case !known || !f.decoded:
-		r.add(RunCheck, NotChecked, "the certificate or the manifest cannot be read")
-	case m.Run == f.stated.Run:
-		r.add(RunCheck, OK, "%s", m.Run)
-	default:
-		r.add(RunCheck, Failed, "the certificate is for run %.100q, the evidence is of run %.100q", f.stated.Run, m.Run)
-	}
-	for _, d := range differences {
-		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
-	}
-	if err == nil && len(differences) == 0 {
-		r.add(Evidence, OK, "all %d files are unchanged since they were sealed", len(m.Files))
-	}
-}
-
-// checkSubject compares the manifest with the signed and the issued one.
-func checkSubject(r *Report, f files, manifest []byte) {
 	sum := sha256.Sum256(manifest)
 	digest := hex.EncodeToString(sum[:])
 	switch {
@@ -148,6 +149,30 @@ func checkSubject(r *Report, f files, manifest []byte) {
 		r.add(Subject, Failed, "%s is not the one that the certificate was issued for", signature.SubjectName)
 	default:
 		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
+	}
+	return manifest
+}
+
+// checkEvidence compares the files with the manifest.
+func checkEvidence(r *Report, f files, manifest []byte) {
+	m, differences, err := record.Differences(f.run, manifest)
+	if err != nil {
+		r.add(Evidence, Failed, "%v", err)
+		return
+	}
+	switch {
+	case !f.decoded:
+		r.add(RunCheck, NotChecked, "the certificate cannot be read")
+	case m.Run == f.stated.Run:
+		r.add(RunCheck, OK, "%s", m.Run)
+	default:
+		r.add(RunCheck, Failed, "the certificate is for run %.100q, the evidence is of run %.100q", f.stated.Run, m.Run)
+	}
+	for _, d := range differences {
+		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
+	}
+	if len(differences) == 0 {
+		r.add(Evidence, OK, "all %d files are unchanged since they were sealed", len(m.Files))
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
+	"assay/harness/observe/record"
 )
 
 // ErrNoCertificate: there is nothing to verify at a path.
@@ -24,7 +26,8 @@ type files struct {
 	path      string // of certificate.json
 	data      []byte // nil: missing
 	stated    certificate.Certificate
-	decoded   bool // stated could be decoded
+	invalid   error // why data is no certificate by the schema
+	decoded   bool  // stated could be decoded
 	run       string
 	bundle    *signature.Bundle
 	unsigned  bool  // there is no bundle
@@ -65,27 +68,32 @@ func find(path string) (files, error) {
 			f.bundle = &b
 		}
 	}
-	f.decoded = f.data != nil && json.Unmarshal(f.data, &f.stated) == nil
-	f.run = f.dir
+	return f, nil
+}
+
+// decode reads the certificate, and states in the report what it says.
+func (f *files) decode(r *Report) {
+	if f.run = f.dir; f.data == nil {
+		return
+	}
+	f.invalid = certificate.Validate(f.data)
+	if f.decoded = foreign.CheckJSON(f.data, record.MaxCertificateValues) == nil && json.Unmarshal(f.data, &f.stated) == nil; !f.decoded {
+		return
+	}
+	stated := newReport(*f)
+	stated.Checks, stated.Broken = r.Checks, r.Broken
+	*r = stated
 	if f.stated.Rejudged != nil {
 		f.run = filepath.Join(f.dir, "..")
 	}
-	return f, nil
 }
 
 // readOptional is a file's content; nil if it does not exist.
 func readOptional(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	data, err := foreign.ReadFile(path, record.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
-		err = fmt.Errorf("%s is not a file", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("verify certificate: %w", err)
-	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("verify certificate: %w", err)
 	}

@@ -26,9 +26,9 @@ const (
 
 // Names of the checks, in their order.
 const (
-	Schema      = "schema"
 	Signature   = "signature"
 	Predicate   = "predicate"
+	Schema      = "schema"
 	Subject     = "subject"
 	Files       = "files" // that show the certificate
 	Seal        = "seal"
@@ -135,6 +135,16 @@ func (r *Report) add(name string, state State, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, state, detail})
 	if state == Failed && !slices.Contains(r.Broken, name) {
 		r.Broken = append(r.Broken, name)
+	}
+}
+
+// skipOthers says of each check that was not made why it was not.
+func (r *Report) skipOthers() {
+	why := "as " + strings.Join(r.Broken, ", ") + " failed"
+	for _, name := range []string{Signature, Predicate, Schema, Subject, Files, Seal, RunCheck, Evidence, Verdict, Expiry, Fingerprint, Database} {
+		if !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Name == name }) {
+			r.add(name, NotChecked, "%s", why)
+		}
 	}
 }
 

@@ -79,15 +79,44 @@ func TestSwapped(t *testing.T) {
 		swapped string
 		broken  []string
 	}{
-		{issue.CertificateFile, []string{Predicate, RunCheck, Verdict}},
-		{issue.BundleFile, []string{Subject, RunCheck, Verdict}},
+		{issue.CertificateFile, []string{Predicate}},
+		{issue.BundleFile, []string{Subject}},
 	} {
 		overwrite(t, filepath.Join(a, c.swapped), readFile(t, filepath.Join(b, c.swapped)))
 		r := verify(t, a, options(&key))
-		for _, name := range c.broken {
-			if !slices.Contains(r.Broken, name) {
-				t.Errorf("%s did not fail with the other %s: %+v", name, c.swapped, r)
+		if !slices.Equal(r.Broken, c.broken) {
+			t.Errorf("with the other %s: %+v", c.swapped, r)
+		}
+	}
+}
+
+// What the signature, the certificate or the manifest does not cover is not read, and the
+// report names it.
+func TestNothingIsReadAfterAFailure(t *testing.T) {
+	key, other := newKey(t, signature.Ed25519), newKey(t, signature.Ed25519)
+	dir := certify(t, "a", &key)
+	evidence := filepath.Join(dir, record.EvidenceDir)
+	all := []string{Signature, Predicate, Schema, Subject, RunCheck, Evidence, Verdict, Expiry, Fingerprint, Database}
+	check := func(o Options, last string) {
+		t.Helper()
+		r := verify(t, dir, o)
+		if !slices.Equal(r.Broken, []string{last}) {
+			t.Fatalf("want %s: %+v", last, r)
+		}
+		for _, name := range all[slices.Index(all, last)+1:] {
+			if r.state(name) != NotChecked || detail(r, name) != "as "+last+" failed" {
+				t.Errorf("after %s: %s is %s: %s", last, name, r.state(name), detail(r, name))
 			}
 		}
 	}
+	// Whoever reads the evidence finds this first.
+	overwrite(t, filepath.Join(evidence, "plan.json"), []byte("{"))
+	check(options(&other), Signature)
+	check(options(&key), Evidence)
+	overwrite(t, filepath.Join(evidence, "manifest.json"), []byte("{"))
+	check(options(&key), Subject)
+	overwrite(t, filepath.Join(dir, issue.CertificateFile), []byte("{"))
+	check(options(&key), Predicate)
+	overwrite(t, filepath.Join(dir, issue.BundleFile), []byte("{"))
+	check(options(&key), Signature)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay/harness/foreign"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/rejudge"
@@ -21,10 +22,6 @@ import (
 // checkVerdict recomputes the certificate from the evidence: it must be the same, byte
 // for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
-	if r.state(Evidence) != OK {
-		r.add(Verdict, NotChecked, "the evidence is missing or has changed")
-		return run, false
-	}
 	run, opened = openRun(r, f)
 	if !opened || !f.decoded {
 		r.add(Verdict, NotChecked, "the evidence or the certificate cannot be read")
@@ -83,6 +80,10 @@ func openRun(r *Report, f files) (record.Run, bool) {
 	}
 	if sum := sha256.Sum256(data); of.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
 		r.add(Thresholds, Failed, "the certificate was judged by a different %s", issue.ThresholdsFile)
+		return record.Run{}, false
+	}
+	if err = foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
+		r.add(Thresholds, Failed, "%v", err)
 		return record.Run{}, false
 	}
 	file, err := spec.Decode(of.Thresholds.Path, data)

@@ -96,7 +96,7 @@ func TestRejudged(t *testing.T) {
 	if err := syscall.Mkfifo(thresholdsFile, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := verify(t, to, allowed); !slices.Equal(r.Broken, []string{Thresholds}) || !strings.Contains(detail(r, Thresholds), "is not a file") {
+	if r := verify(t, to, allowed); !slices.Equal(r.Broken, []string{Thresholds}) || !strings.Contains(detail(r, Thresholds), "not a regular file") {
 		t.Errorf("a pipe for thresholds: %+v", r)
 	}
 }

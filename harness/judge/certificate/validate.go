@@ -10,6 +10,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"assay/harness/foreign"
+	"assay/harness/observe/record"
 )
 
 const schemaFile = "certificate.schema.json"
@@ -20,6 +23,9 @@ func Validate(data []byte) error {
 	schema, err := compiledSchema()
 	if err != nil {
 		return err
+	}
+	if err := foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
+		return fmt.Errorf("parse certificate: %w", err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {

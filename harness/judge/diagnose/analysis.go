@@ -85,7 +85,7 @@ func (a *analysis) mostGrown() string {
 	compared.noBaseline = false
 	charged, _ := compared.charge(growth(a.hold, a.base), a.hold, a.base)
 	most := slices.Index(charged, slices.Max(charged))
-	if charged[most] < a.hold.mean()/4 {
+	if most < 0 || charged[most] < a.hold.mean()/4 { // none is the largest of numbers that are none
 		return ""
 	}
 	return a.names[most]

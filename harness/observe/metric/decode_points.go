@@ -86,6 +86,13 @@ func (d *Decoder) header(kind protowire.Number) (h header, err error) {
 	return h, nil
 }
 
+// Bounds on one message of our own frames: those of a worker with 50 metrics, each of
+// MaxSeries label sets, for a minute.
+const (
+	maxOwnPoints  = 50 * MaxSeries * 60
+	maxOwnBuckets = 1 << 24
+)
+
 // content reads the points of one metric of our own.
 func (d *Decoder) content(kind protowire.Number) error {
 	h, err := d.header(kind)
@@ -100,8 +107,13 @@ func (d *Decoder) content(kind protowire.Number) error {
 		return fmt.Errorf("histogram is not of delta temporality")
 	}
 	return d.eachPoint(kind, func(p dataPoint) error {
-		if p.unfit != nil {
+		switch {
+		case p.unfit != nil:
 			return p.unfit
+		case len(d.points) >= maxOwnPoints:
+			return fmt.Errorf("more than %d points in one message", maxOwnPoints)
+		case d.buckets > maxOwnBuckets:
+			return fmt.Errorf("more than %d buckets in one message", maxOwnBuckets)
 		}
 		d.points = append(d.points, p.point)
 		return nil

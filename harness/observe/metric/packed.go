@@ -46,6 +46,28 @@ func (h *Hist) Pack() Packed {
 	}
 }
 
+// Size is how much memory a histogram holds, in bytes.
+func (h *Hist) Size() int {
+	if h == nil {
+		return 0
+	}
+	return 8*cap(h.counts) + rangeBytes*h.Ranges()
+}
+
+// Ranges is the number of buckets with bounds of their own, of senders with explicit ones.
+func (h *Hist) Ranges() int { return len(h.ranges()) }
+
+// Size is Hist.Size of a packed histogram.
+func (p *Packed) Size() int {
+	n := len(p.counts)
+	if p.bounds != nil {
+		n += rangeBytes * len(p.bounds.ranges)
+	}
+	return n
+}
+
+const rangeBytes = 24
+
 // Count is the number of observations.
 func (p *Packed) Count() uint64 { return p.total }
 

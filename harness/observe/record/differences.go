@@ -1,12 +1,12 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -23,47 +23,51 @@ const (
 	addedFile   = "was added"
 )
 
-// Differences compares every evidence file of a run folder with the manifest, and
-// returns the manifest too. The manifest itself is protected by its digest, which
-// the certificate holds.
-func Differences(dir string) (manifest []byte, all []Difference, err error) {
-	manifest, err = readManifest(dir)
+// Differences compares every evidence file of a run folder with a manifest that
+// ReadManifest has read. The manifest itself is protected by its digest, which the
+// certificate holds.
+func Differences(dir string, manifest []byte) (sealed Manifest, all []Difference, err error) {
+	sealed, all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
 	if err != nil {
-		return nil, nil, err
+		return sealed, nil, fmt.Errorf("open record %s: %w", dir, err)
 	}
-	all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
-	if err != nil {
-		return manifest, nil, fmt.Errorf("open record %s: %w", dir, err)
-	}
-	return manifest, all, nil
+	return sealed, all, nil
 }
 
 // differences lists the files of the manifest in its order, then the added files by
 // path.
-func differences(evidence string, manifest []byte) (all []Difference, err error) {
-	var sealed Manifest
-	if err := json.Unmarshal(manifest, &sealed); err != nil {
-		return nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
+func differences(evidence string, manifest []byte) (sealed Manifest, all []Difference, err error) {
+	if err = foreign.DecodeJSON(manifest, MaxValues, &sealed); err == nil {
+		err = checkSchema(sealed.Schema, manifestSchema)
 	}
-	current, err := manifestOf(evidence, sealed.Run)
 	if err != nil {
-		return nil, err
+		return sealed, nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
 	}
-	byPath := map[string]ManifestFile{}
-	for _, f := range current.Files {
-		byPath[f.Path] = f
+	sizes, err := sizesOf(evidence)
+	if err != nil {
+		return sealed, nil, err
 	}
 	for _, f := range sealed.Files {
-		switch found, ok := byPath[f.Path]; {
+		size, ok := sizes[f.Path]
+		delete(sizes, f.Path)
+		switch {
 		case !ok:
 			all = append(all, Difference{f.Path, missingFile})
-		case found != f:
+			continue
+		case size != f.Size: // which need not be read
+			all = append(all, Difference{f.Path, changedFile})
+			continue
+		}
+		sum, err := digestFile(filepath.Join(evidence, filepath.FromSlash(f.Path)), size)
+		if err != nil {
+			return sealed, nil, err
+		}
+		if sum != f.SHA256 {
 			all = append(all, Difference{f.Path, changedFile})
 		}
-		delete(byPath, f.Path)
 	}
-	for _, path := range slices.Sorted(maps.Keys(byPath)) {
+	for _, path := range slices.Sorted(maps.Keys(sizes)) {
 		all = append(all, Difference{path, addedFile})
 	}
-	return all, nil
+	return sealed, all, nil
 }

@@ -53,7 +53,7 @@ func TestExemplarsInLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []error{w.Frame(metric.Frame{Source: "worker/0", Sequence: 1, Second: 1, Points: []metric.Point{p}}), w.Environment(Environment{}), w.Seal(Facts{})} {
+	for _, step := range []error{w.Frame(metric.Frame{Source: "worker/0", Sequence: 1, Second: t0 + 1, Points: []metric.Point{p}}), w.Environment(anEnvironment()), w.Seal(someFacts(StateAbsent))} {
 		if step != nil {
 			t.Fatal(step)
 		}

@@ -77,7 +77,7 @@ func TestAttempts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			err = errors.Join(w.Environment(Environment{}), w.Seal(Facts{}))
+			err = errors.Join(w.Environment(anEnvironment()), w.Seal(someFacts(StateAbsent)))
 		} else {
 			err = w.frames.close() // not sealed
 		}

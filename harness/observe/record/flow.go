@@ -35,6 +35,7 @@ func (r Run) PerFlow() []Run {
 func (t *Timeline) ofFlow(number int, scenario string) *Timeline {
 	t.sortSeries()
 	of := *t
+	of.selected = nil
 	of.series = map[string]*timeSeries{}
 	kept := func(named map[string][]*timeSeries) map[string][]*timeSeries {
 		own := map[string][]*timeSeries{}

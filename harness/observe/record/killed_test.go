@@ -132,7 +132,7 @@ func writerIsKilled(t *testing.T, rounds int) {
 func (c *content) readNumbers(t *testing.T, dir string) {
 	t.Helper()
 	for _, source := range []string{"worker-0", "worker-1"} {
-		in, closeIn, err := openZstd(filepath.Join(dir, EvidenceDir, ledgerDir, acknowledged+source+".zst"))
+		in, _, closeIn, err := openZstd(dir, filepath.Join(EvidenceDir, ledgerDir, acknowledged+source+".zst"))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -220,6 +220,6 @@ func sealKilled(t *testing.T, dir string) {
 			rows = append(rows, identities(source, number+1)...)
 		}
 	}
-	must(t, w.Persisted(each(rows...)), w.Environment(Environment{}), w.Seal(Facts{Ledger: LedgerFact{State: StateOK}}))
+	must(t, w.Persisted(each(rows...)), w.Environment(anEnvironment()), w.Seal(someFacts(StateOK)))
 	checkSealed(t, dir, frames, int64(len(rows)))
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -87,7 +88,7 @@ func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 			return ledger.Comparison{}, err
 		}
 	}
-	c, err := compareLedger(w.dir, maxIdentities)
+	c, err := compareLedger(w.dir, maxIdentities, All)
 	// What is there afterwards was there when it was read.
 	for _, s := range w.acks {
 		if _, gone := os.Stat(s.file.Name()); err == nil && gone != nil {
@@ -97,25 +98,37 @@ func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 	return c, err
 }
 
-// compareLedger compares both sides of a run folder's ledger. It holds about limit
-// identities in memory.
-func compareLedger(dir string, limit int64) (c ledger.Comparison, err error) {
-	c, err = compareParts(dir, limit)
+// compareLedger compares both sides of a run folder's ledger. What is acknowledged must be so
+// within the span. It holds about limit identities in memory.
+func compareLedger(dir string, limit int64, within Span) (c ledger.Comparison, err error) {
+	c, err = compareParts(dir, limit, within)
 	if err != nil {
 		return c, fmt.Errorf("read ledger: %w", err)
 	}
 	return c, nil
 }
 
-func compareParts(dir string, limit int64) (c ledger.Comparison, err error) {
+func compareParts(dir string, limit int64, within Span) (c ledger.Comparison, err error) {
 	n, err := countParts(dir, limit)
 	if err != nil {
 		return c, err
 	}
 	m := ledger.NewMatcher()
 	add := func(side ledger.Side, e ledger.Entry) error { m.Add(side, e); return nil }
+	check := func(visit func(ledger.Side, ledger.Entry) error) func(ledger.Side, ledger.Entry) error {
+		return func(side ledger.Side, e ledger.Entry) error {
+			second, of := e.Millis/1000, within
+			if side == ledger.Persisted { // by the database's clock, or by any column
+				of = Span{-maxSecond, maxSecond}
+			}
+			if second < of.From || second >= of.To {
+				return fmt.Errorf("identity %x is of second %d, and the run took place from %d to %d", e.Hash[:4], second, within.From, within.To)
+			}
+			return visit(side, e)
+		}
+	}
 	if n == 1 {
-		err := eachEntry(dir, add)
+		err := eachEntry(dir, check(add))
 		return m.Comparison(), err
 	}
 	p, err := newParts(dir, n)
@@ -123,7 +136,7 @@ func compareParts(dir string, limit int64) (c ledger.Comparison, err error) {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := eachEntry(dir, p.add); err != nil {
+	if err := eachEntry(dir, check(p.add)); err != nil {
 		return c, err
 	}
 	for part := range n {
@@ -139,8 +152,8 @@ func compareParts(dir string, limit int64) (c ledger.Comparison, err error) {
 // a part.
 func countParts(dir string, limit int64) (int64, error) {
 	bytes := map[ledger.Side]int64{}
-	err := eachLedgerFile(dir, func(path string, side ledger.Side) error {
-		info, err := os.Stat(path)
+	err := eachLedgerFile(dir, func(name string, side ledger.Side) error {
+		info, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil {
 			bytes[side] += info.Size()
 		}
@@ -151,23 +164,24 @@ func countParts(dir string, limit int64) (int64, error) {
 
 // eachEntry visits the entries of both sides, in the order of the files.
 func eachEntry(dir string, visit func(ledger.Side, ledger.Entry) error) error {
-	return eachLedgerFile(dir, func(path string, side ledger.Side) error {
-		in, closeIn, err := openZstd(path)
+	return eachLedgerFile(dir, func(name string, side ledger.Side) error {
+		in, _, closeIn, err := openZstd(dir, name)
 		if err == nil {
 			defer closeIn()
 			err = ledger.EachEntry(in, func(e ledger.Entry) error { return visit(side, e) })
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+			return fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
 		return nil
 	})
 }
 
-// eachLedgerFile visits the files of a run folder's ledger.
-func eachLedgerFile(dir string, visit func(path string, side ledger.Side) error) error {
-	dir = filepath.Join(dir, EvidenceDir, ledgerDir)
-	files, err := os.ReadDir(dir)
+// eachLedgerFile visits the files of a run folder's ledger, by their paths in it.
+func eachLedgerFile(dir string, visit func(name string, side ledger.Side) error) error {
+	below := filepath.Join(EvidenceDir, ledgerDir)
+	files, err := readFolder(filepath.Join(dir, below), maxFiles)
+	slices.SortFunc(files, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if err != nil {
 		return err
 	}
@@ -179,7 +193,7 @@ func eachLedgerFile(dir string, visit func(path string, side ledger.Side) error)
 		case !strings.HasPrefix(f.Name(), acknowledged):
 			continue
 		}
-		if err := visit(filepath.Join(dir, f.Name()), side); err != nil {
+		if err := visit(filepath.Join(below, f.Name()), side); err != nil {
 			return err
 		}
 	}

@@ -3,13 +3,18 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"syscall"
+
+	"assay/harness/foreign"
+	"assay/harness/quantity"
 )
 
 // Manifest is evidence/manifest.json: every other evidence file.
@@ -28,33 +33,81 @@ type ManifestFile struct {
 
 // manifestOf lists the files of an evidence folder.
 func manifestOf(evidence, run string) (Manifest, error) {
-	m := Manifest{Schema: "assay/manifest/v1", Run: run}
-	err := filepath.WalkDir(evidence, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	m := Manifest{Schema: manifestSchema, Run: run}
+	sizes, err := sizesOf(evidence)
+	if err != nil {
+		return m, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(sizes)) {
+		sum, err := digestFile(filepath.Join(evidence, filepath.FromSlash(path)), sizes[path])
+		if err != nil {
+			return m, err
 		}
-		rel, err := filepath.Rel(evidence, path)
-		if err != nil || rel == manifestFile {
-			return err
-		}
-		if !d.Type().IsRegular() { // reading a pipe would block
-			return fmt.Errorf("%s is not a file", rel)
-		}
-		size, sum, err := digestFile(path)
-		m.Files = append(m.Files, ManifestFile{Path: filepath.ToSlash(rel), Size: size, SHA256: sum})
-		return err
-	})
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
-	return m, err
+		m.Files = append(m.Files, ManifestFile{Path: path, Size: sizes[path], SHA256: sum})
+	}
+	return m, nil
 }
 
-func digestFile(path string) (size int64, sum string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, "", err
+// sizesOf are the sizes of all files of an evidence folder except its manifest, by path. It
+// opens none of them, and refuses what is neither a file nor a folder.
+func sizesOf(evidence string) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	var total, onDisk int64
+	folders := []string{"."}
+	for n := 0; n < len(folders); n++ {
+		entries, err := readFolder(filepath.Join(evidence, folders[n]), maxFiles-len(sizes)-len(folders))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			path := filepath.Join(folders[n], e.Name())
+			switch info, err := e.Info(); {
+			case err != nil:
+				return nil, err
+			case e.IsDir():
+				folders = append(folders, path)
+			case !info.Mode().IsRegular():
+				return nil, fmt.Errorf("%s is not a file", path)
+			case path != manifestFile:
+				sizes[filepath.ToSlash(path)] = info.Size()
+				total += info.Size()
+				onDisk += info.Sys().(*syscall.Stat_t).Blocks * 512
+			}
+		}
 	}
-	defer f.Close() // read only
+	if total > sparseBytes && onDisk < total/sparseShare {
+		return nil, fmt.Errorf("of the %s of its files only %s are on the disk", quantity.Format(float64(total), "By"), quantity.Format(float64(onDisk), "By"))
+	}
+	return sizes, nil
+}
+
+// readFolder reads the entries of a folder, of which there may be so many.
+func readFolder(path string, limit int) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read
+	entries, err := f.ReadDir(max(limit, 0) + 1)
+	switch {
+	case errors.Is(err, io.EOF): // it is empty
+		return nil, nil
+	case err == nil && len(entries) > limit:
+		err = fmt.Errorf("a record has at most %d files", maxFiles)
+	}
+	return entries, err
+}
+
+// digestFile is the SHA-256 of a file of this size.
+func digestFile(path string, size int64) (sum string, err error) {
+	f, err := foreign.Open(path, size)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read
 	h := sha256.New()
-	size, err = io.Copy(h, f)
-	return size, hex.EncodeToString(h.Sum(nil)), err
+	if _, err = io.Copy(h, io.LimitReader(f, size)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

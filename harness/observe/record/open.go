@@ -3,13 +3,13 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/observe/metric"
 )
@@ -29,53 +29,86 @@ var (
 
 // Open reads a sealed run folder.
 func Open(dir string) (Run, error) {
-	evidence := filepath.Join(dir, EvidenceDir)
 	manifest, err := unchanged(dir)
 	if err != nil {
 		return Run{}, err
 	}
 	sum := sha256.Sum256(manifest)
 	r := Run{Manifest: "sha256:" + hex.EncodeToString(sum[:])}
-	for name, into := range map[string]any{planFile: &r.Plan, environmentFile: &r.Environment, factsFile: &r.Facts} {
-		data, err := os.ReadFile(filepath.Join(evidence, name))
+	if err := r.read(dir); err != nil {
+		return Run{}, hint.With(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
+	}
+	return r, nil
+}
+
+// read reads what the evidence folder holds. The files are as they were sealed, which says
+// nothing of who sealed them: each is checked before the next one is sized by it.
+func (r *Run) read(dir string) (err error) {
+	defer foreign.Guard(&err)
+	for _, document := range []struct {
+		name  string
+		into  any
+		check func() error
+	}{
+		{planFile, &r.Plan, func() error { return r.Plan.check() }},
+		{environmentFile, &r.Environment, func() error { return r.Environment.check() }},
+		{factsFile, &r.Facts, func() error { return r.Facts.check(r.Plan) }},
+	} {
+		err := readJSON(dir, filepath.Join(EvidenceDir, document.name), document.into)
 		if err == nil {
-			err = json.Unmarshal(data, into)
+			err = document.check()
 		}
 		if err != nil {
-			return Run{}, fmt.Errorf("open record %s: %s: %w", dir, name, err)
+			return fmt.Errorf("%s: %w", document.name, err)
 		}
 	}
 	r.Plan.Load = r.Plan.Load.At(r.Facts.Look)
 	if r.Timeline, err = r.ReadTimeline(dir, nil); err != nil {
-		return Run{}, err
+		return err
 	}
 	if r.Facts.Ledger.State == StateOK {
-		c, err := compareLedger(dir, maxIdentities)
+		c, err := compareLedger(dir, maxIdentities, r.seconds())
 		if err != nil {
-			return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+			return err
 		}
 		r.Ledger = &c
 	}
-	return r, nil
+	return nil
 }
 
 // ReadTimeline reads the frames of the run's folder, without the points to be left out;
 // nil: with all.
 func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeline, error) {
-	t := r.EmptyTimeline()
-	err := EachFrame(dir, func(f metric.Frame) error {
+	t, within := r.EmptyTimeline(), r.seconds()
+	t.maxSources = len(r.Plan.Load.Workers) + maxSources
+	err := eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, func(f metric.Frame) error {
+		switch {
+		case f.Second < within.From || f.Second >= within.To:
+			return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)
+		case f.Length < 0 || f.Length > maxLength:
+			return fmt.Errorf("read frames: frame %d of %.100q covers %d seconds", f.Sequence, f.Source, f.Length)
+		}
 		if leaveOut != nil {
 			f.Points = slices.DeleteFunc(f.Points, leaveOut)
 		}
 		t.Add(f)
+		if t.err != nil {
+			return fmt.Errorf("read frames: %w", t.err)
+		}
 		return nil
 	})
+	if err == nil {
+		err = t.checkRead()
+	}
+	if err != nil {
+		return nil, err
+	}
 	t.ReadPushed()
-	return t, err
+	return t, nil
 }
 
-// readManifest reads the manifest of a sealed record.
-func readManifest(dir string) ([]byte, error) {
+// ReadManifest reads the manifest of a sealed record.
+func ReadManifest(dir string) ([]byte, error) {
 	manifest, err := manifestOrWhyNot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open record %s: %w", dir, err)
@@ -84,15 +117,14 @@ func readManifest(dir string) ([]byte, error) {
 }
 
 func manifestOrWhyNot(dir string) ([]byte, error) {
-	evidence := filepath.Join(dir, EvidenceDir)
-	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
+	manifest, err := foreign.ReadIn(dir, filepath.Join(EvidenceDir, manifestFile), MaxDocument)
 	if err == nil {
 		return manifest, nil
 	}
 	if _, missing := os.Stat(dir); missing != nil {
 		return nil, hint.With(errors.Unwrap(missing), hint.Of(ErrNoRun))
 	}
-	if info, statErr := os.Stat(evidence); statErr != nil || !info.IsDir() {
+	if _, missing := os.Lstat(filepath.Join(dir, EvidenceDir)); missing != nil {
 		err = ErrNoRun
 	} else if errors.Is(err, os.ErrNotExist) {
 		err = ErrNotSealed
@@ -108,7 +140,7 @@ func CheckSeal(dir string) error {
 
 // unchanged returns the manifest of a sealed record after comparing all files with it.
 func unchanged(dir string) ([]byte, error) {
-	manifest, err := readManifest(dir)
+	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +151,7 @@ func unchanged(dir string) ([]byte, error) {
 }
 
 func compareFiles(evidence string, manifest []byte) error {
-	all, err := differences(evidence, manifest)
+	_, all, err := differences(evidence, manifest)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -138,9 +170,8 @@ func Attempts(runs, profile, revision string) (n int) {
 		return 0 // no runs yet
 	}
 	for _, f := range folders {
-		data, err := os.ReadFile(filepath.Join(runs, f.Name(), EvidenceDir, planFile))
 		var p Plan
-		if f.Type()&os.ModeSymlink != 0 || err != nil || json.Unmarshal(data, &p) != nil {
+		if !f.IsDir() || readJSON(filepath.Join(runs, f.Name()), filepath.Join(EvidenceDir, planFile), &p) != nil {
 			continue // not a run folder
 		}
 		if p.Profile.Name == profile && p.Tool.Revision == revision {

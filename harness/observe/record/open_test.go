@@ -9,13 +9,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
+	"assay/harness/spec"
 )
+
+// start is when the load of the runs here starts.
+var start = time.Unix(1795219940, 0).UTC()
+
+// aPlan is one that a run could have had.
+func aPlan() record.Plan {
+	p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+	load, err := plan.New(p, 2, 1)
+	if err != nil {
+		panic(err)
+	}
+	return record.Plan{Schema: "assay/plan/v1", Run: "r", Profile: p, Load: load, Scope: spec.ScopeSmoke}
+}
 
 func frame(sequence uint64, value float64) metric.Frame {
 	return metric.Frame{
@@ -28,7 +44,7 @@ func frame(sequence uint64, value float64) metric.Frame {
 func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs", "r")
-	w, err := record.Create(dir, record.Plan{Run: "r"})
+	w, err := record.Create(dir, aPlan())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +53,7 @@ func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Environment(record.Environment{}), w.Seal(record.Facts{})); err != nil {
+	if err := errors.Join(w.Environment(record.Environment{Schema: "assay/environment/v1"}), w.Seal(record.Facts{Schema: "assay/facts/v1", T0: start, Ended: start.Add(11 * time.Second), Ledger: record.LedgerFact{State: record.StateAbsent}})); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -136,14 +152,14 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := filepath.Join(dir, "deep", "runs")
-	w, err := record.Create(filepath.Join(runs, "a"), record.Plan{})
+	w, err := record.Create(filepath.Join(runs, "a"), aPlan())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := record.Open(filepath.Join(runs, "a")); !errors.Is(err, record.ErrNotSealed) {
 		t.Errorf("an unfinished run: %v", err)
 	}
-	if _, err := record.Create(filepath.Join(runs, "a"), record.Plan{}); err == nil {
+	if _, err := record.Create(filepath.Join(runs, "a"), aPlan()); err == nil {
 		t.Error("a second run was made in the folder of the first")
 	}
 	if err := w.Discard(); err != nil {
@@ -156,7 +172,7 @@ func TestFolders(t *testing.T) {
 	if err := os.Mkdir(kept, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = record.Create(kept, record.Plan{}); err != nil {
+	if w, err = record.Create(kept, aPlan()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Discard(); err != nil {

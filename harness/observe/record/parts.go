@@ -50,6 +50,9 @@ func (p *parts) close() error { return p.file.Close() }
 func (p *parts) add(side ledger.Side, e ledger.Entry) error {
 	part := int64(uint64(binary.BigEndian.Uint32(e.Hash[:])) * uint64(p.n) >> 32)
 	i := 2*part + int64(side)
+	if int64(len(p.offsets[i]))*int64(blockBytes/entryBytes) > maxPartEntries {
+		return errors.New("identities are not spread as hashes are")
+	}
 	p.last[i] = append(binary.BigEndian.AppendUint64(append(p.last[i], e.Hash[:]...), uint64(e.Millis)), byte(e.Flow))
 	if len(p.last[i]) < blockBytes {
 		return nil

@@ -131,6 +131,7 @@ func addSeconds(to map[int64]float64, m semconv.Metric, points []Foreign) {
 			continue
 		}
 		if p.Kind == metric.Gauge {
+			over.From = over.To - 1
 			over.To += keepPushed
 			if i+1 < len(points) && points[i+1].Series.Key() == p.Series.Key() {
 				over.To = min(over.To, points[i+1].Over.From)
@@ -172,6 +173,6 @@ func (t *Timeline) addBySecond(s metric.Series, values map[int64]float64) {
 			p = metric.GaugePoint(s, values[second])
 		}
 		f := metric.Frame{Source: source.Name, Second: second}
-		t.seriesOf(p, f).add(f, source.number, p)
+		t.seriesOf(p, f).add(f, source.number, p, t.left)
 	}
 }

@@ -45,8 +45,8 @@ func (t *Timeline) Hist(name string, selector []metric.Label, span Span) *metric
 
 // MergeHist is Hist into an existing histogram, which saves allocations.
 func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.Label, span Span) {
-	for _, s := range t.of(name) {
-		if s.kind != metric.Histogram || !s.series.Matches(selector) {
+	for _, s := range t.matching(name, selector) {
+		if s.kind != metric.Histogram {
 			continue
 		}
 		s.sort(t.ranks())
@@ -178,11 +178,37 @@ func (t *Timeline) columnOf(source string, s *timeSeries) []*column {
 // floating-point numbers are reproducible. Of a gauge it visits only the last value of
 // each source and second.
 func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
-	for _, s := range t.of(name) {
-		if s.kind == kind && s.series.Matches(selector) {
+	for _, s := range t.matching(name, selector) {
+		if s.kind == kind {
 			t.eachIn(s, s.ranked(t.ranks()), span, visit)
 		}
 	}
+}
+
+// selected are the series of a name that match a selector.
+type selected struct {
+	name     string
+	selector []metric.Label
+	series   []*timeSeries
+}
+
+// matching lists the series of a name that match the selector. It keeps the last result: the
+// same series are read second by second, and a name may have thousands.
+func (t *Timeline) matching(name string, selector []metric.Label) []*timeSeries {
+	all := t.of(name)
+	if len(selector) == 0 {
+		return all
+	}
+	if last := t.selected; last != nil && last.name == name && slices.Equal(last.selector, selector) {
+		return last.series
+	}
+	t.selected = &selected{name: name, selector: slices.Clone(selector)}
+	for _, s := range all {
+		if s.series.Matches(selector) {
+			t.selected.series = append(t.selected.series, s)
+		}
+	}
+	return t.selected.series
 }
 
 // eachOf is each for one source.

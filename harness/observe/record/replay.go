@@ -9,19 +9,17 @@ import (
 	"io"
 	"path/filepath"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/metric"
 )
-
-// maxFrame is the maximum size of one frame in the file, bytes.
-const maxFrame = 64 << 20
 
 // EachFrame visits the frames of a sealed run folder in the order of arrival. A
 // frame's points are valid until visit returns.
 func EachFrame(dir string, visit func(metric.Frame) error) error {
-	if _, err := readManifest(dir); err != nil {
+	if _, err := ReadManifest(dir); err != nil {
 		return err
 	}
-	return eachFrame(filepath.Join(dir, EvidenceDir, framesFile), visit)
+	return eachFrame(dir, func(int64) {}, visit)
 }
 
 // Replay visits the frames appended so far as EachFrame does, before the record is
@@ -30,16 +28,20 @@ func (w *Writer) Replay(visit func(metric.Frame) error) error {
 	if err := w.frames.close(); err != nil {
 		return err
 	}
-	return eachFrame(w.path(framesFile), visit)
+	return eachFrame(w.dir, func(int64) {}, visit)
 }
 
-func eachFrame(path string, visit func(metric.Frame) error) error {
-	in, closeIn, err := openZstd(path)
+// eachFrame visits the frames of a run folder, once it has said how large their file is.
+func eachFrame(dir string, begin func(size int64), visit func(metric.Frame) error) (err error) {
+	defer foreign.Guard(&err)
+	name := filepath.Join(EvidenceDir, framesFile)
+	in, size, closeIn, err := openZstd(dir, name)
 	if err != nil {
 		return fmt.Errorf("read frames: %w", err)
 	}
 	defer closeIn()
-	return readFrames(in, path, visit)
+	begin(size)
+	return readFrames(in, filepath.Join(dir, name), visit)
 }
 
 // readFrames visits the frames of a file's decompressed content. An error of visit is

@@ -2,7 +2,6 @@ package record
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,12 +60,12 @@ func Resume(dir string, visit func(metric.Frame) error) (*Writer, Resumed, error
 
 // ReadPlan reads the plan of a run folder, sealed or not.
 func ReadPlan(dir string) (p Plan, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, EvidenceDir, planFile))
+	err = readJSON(dir, filepath.Join(EvidenceDir, planFile), &p)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoRun
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &p)
+		err = p.check()
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("read plan of %s: %w", dir, err)
@@ -102,7 +101,7 @@ func checkUnsealed(dir string) error {
 	case !errors.Is(err, ErrNotSealed):
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, EvidenceDir, planFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, EvidenceDir, planFile)); errors.Is(err, fs.ErrNotExist) {
 		return ErrNoPlan
 	}
 	return nil
@@ -122,7 +121,7 @@ func checkKinds(dir string) error {
 // removeTemporary removes files that the killed writer had not renamed yet.
 func (w *Writer) removeTemporary() error {
 	for _, dir := range []string{w.path(), w.path(ledgerDir)} {
-		files, err := os.ReadDir(dir)
+		files, err := readFolder(dir, maxFiles)
 		for _, f := range files {
 			if strings.HasPrefix(f.Name(), ".") {
 				err = errors.Join(err, os.Remove(filepath.Join(dir, f.Name())))
@@ -137,21 +136,22 @@ func (w *Writer) removeTemporary() error {
 
 // readFacts reads what is not appended to.
 func (w *Writer) readFacts(r *Resumed) error {
-	data, err := os.ReadFile(w.path(planFile))
+	var err error
+	if r.Plan, err = ReadPlan(w.dir); err != nil {
+		return err
+	}
+	var e Environment
+	err = readJSON(w.dir, filepath.Join(EvidenceDir, environmentFile), &e)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err == nil {
-		err = json.Unmarshal(data, &r.Plan)
+		err = e.check()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", planFile, err)
-	}
-	data, err = os.ReadFile(w.path(environmentFile))
-	if err == nil {
-		r.Environment = &Environment{}
-		err = json.Unmarshal(data, r.Environment)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", environmentFile, err)
 	}
+	r.Environment = &e
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (w *Writer) continueFrames(highest map[string]uint64, visit func(metric.Fra
 // continueLedger opens the files of acknowledged identities, and sets the number of the
 // highest batch of each source.
 func (w *Writer) continueLedger(highest map[string]uint64) error {
-	files, err := os.ReadDir(w.path(ledgerDir))
+	files, err := readFolder(w.path(ledgerDir), maxFiles)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *content) readBatches(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, path := range files {
-		in, closeIn, err := openZstd(path)
+		in, _, closeIn, err := openZstd(filepath.Dir(path), filepath.Base(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func continueAndSeal(t *testing.T, dir string) {
 			rows = append(rows, entries...)
 		}
 	}
-	if err := errors.Join(err, w.Persisted(each(rows...)), w.Environment(Environment{}), w.Seal(Facts{Ledger: LedgerFact{State: StateOK}})); err != nil {
+	if err := errors.Join(err, w.Persisted(each(rows...)), w.Environment(anEnvironment()), w.Seal(someFacts(StateOK))); err != nil {
 		t.Fatal(err)
 	}
 	checkSealed(t, dir, 9, int64(len(rows)))
@@ -363,7 +363,7 @@ func TestResumeReadsFacts(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
-	must(t, w.Frame(latencies("worker/0", 1, 1)), w.Seal(Facts{}))
+	must(t, w.Frame(latencies("worker/0", 1, 1)), w.Seal(someFacts(StateAbsent)))
 	run, err := Open(dir)
 	if err != nil || run.Plan.Run != "a-run" || len(run.Timeline.Sources()) != 1 {
 		t.Errorf("%+v, %v", run.Plan, err)

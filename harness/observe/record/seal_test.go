@@ -21,11 +21,11 @@ func (s stamp) Seal(run string, manifest []byte) ([]byte, error) {
 func (stamp) Verify([]byte, string, []byte) error { return nil }
 
 // A record is signed when it is sealed: the manifest that is written, beside the evidence, so
-// that the record opens with it and without it. Where it cannot be signed it is not sealed.
+// that the record is whole with it and without it. Where it cannot be signed it is not sealed.
 func TestSealer(t *testing.T) {
 	for name, sealer := range map[string]Sealer{"none": nil, "a key": stamp{}, "a broken key": stamp{errors.New("no key")}} {
 		dir := filepath.Join(t.TempDir(), "run")
-		w, err := Create(dir, Plan{Run: "run-1"})
+		w, err := Create(dir, aPlan())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +38,8 @@ func TestSealer(t *testing.T) {
 			}
 			continue
 		}
-		if _, open := Open(dir); err != nil || open != nil {
-			t.Fatalf("%s: %v, %v", name, err, open)
+		if err := errors.Join(err, CheckSeal(dir)); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 		manifest, err := os.ReadFile(filepath.Join(dir, EvidenceDir, manifestFile))
 		if err != nil {
@@ -53,7 +53,7 @@ func TestSealer(t *testing.T) {
 			}
 			continue
 		}
-		if want := append([]byte("run-1\n"), manifest...); !bytes.Equal(seal, want) {
+		if want := append([]byte("a-run\n"), manifest...); !bytes.Equal(seal, want) {
 			t.Errorf("%s, want %s", seal, want)
 		}
 		must(t, os.Remove(path), WriteSeal(dir, sealer))
@@ -67,7 +67,7 @@ func TestSealer(t *testing.T) {
 func TestNoLinkIsAppendedTo(t *testing.T) {
 	for _, name := range []string{framesFile, ledgerDir, workersDir, "ledger/acknowledged-x.zst", "."} {
 		dir := filepath.Join(t.TempDir(), "run")
-		w, err := Create(dir, Plan{Run: "run-1"})
+		w, err := Create(dir, aPlan())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestNoLinkIsAppendedTo(t *testing.T) {
 		}
 		must(t, os.Symlink(elsewhere, path))
 		before, _ := os.ReadFile(elsewhere)
-		if _, _, err := Resume(dir, func(metric.Frame) error { return nil }); err == nil || !strings.Contains(err.Error(), "is neither a file nor a folder") {
+		if _, _, err := Resume(dir, func(metric.Frame) error { return nil }); err == nil || !strings.Contains(err.Error(), "a folder") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after, _ := os.ReadFile(elsewhere); !bytes.Equal(before, after) {

@@ -38,9 +38,9 @@ func (r Run) emptyBySource(scenario string, p plan.Plan) bySource {
 	return b
 }
 
-func (b *bySource) add(f metric.Frame) {
+func (b *bySource) add(f metric.Frame, cost *allowance) {
 	for i := range b.flows {
-		b.flows[i].add(f)
+		b.flows[i].add(f, cost)
 	}
 	if !slices.ContainsFunc(b.spans, func(s Span) bool { return f.Second >= s.From && f.Second < s.To }) {
 		return
@@ -53,7 +53,7 @@ func (b *bySource) add(f metric.Frame) {
 		if b.hists[key] == nil {
 			b.hists[key] = &metric.Hist{}
 		}
-		b.hists[key].Merge(p.Hist)
+		merge(b.hists[key], p.Hist, cost)
 	}
 }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"assay/harness/observe/metric"
@@ -29,6 +30,11 @@ type Timeline struct {
 	examples map[string][]example      // of our own workers, by name of their series
 	labels   map[string][]metric.Label // of exemplars, by their text
 	pushed   Pushed
+
+	selected   *selected  // the last that were read; nil: none since a series was added
+	left       *allowance // nil: unlimited
+	maxSources int        // 0: unlimited
+	err        error      // why nothing is added any more
 }
 
 // Source is what was received from one sender.
@@ -56,14 +62,29 @@ func NewTimeline() *Timeline {
 
 // Add merges one frame.
 func (t *Timeline) Add(f metric.Frame) {
+	if t.err != nil {
+		return
+	}
 	src := t.source(f.Source)
 	if f.Sequence > 0 && !src.seen.add(f.Sequence) {
+		return
+	}
+	switch {
+	case t.maxSources > 0 && len(t.order) > t.maxSources:
+		t.err = fmt.Errorf("more than %d sources", t.maxSources)
+		return
+	case t.left != nil && len(src.seen.ranges) > maxGaps:
+		t.err = fmt.Errorf("more than %d gaps between the frames of %.100q", maxGaps, f.Source)
 		return
 	}
 	src.Highest = max(src.Highest, f.Sequence)
 	if f.Closing {
 		if !src.Closed || f.Sequence > src.closing {
 			src.Totals, src.closing = f.Clone().Points, f.Sequence
+			for _, p := range f.Points {
+				t.left.spend(totalBytes+p.Hist.Size(), 0)
+			}
+			t.err = t.left.err()
 		}
 		src.Closed = true
 		return
@@ -71,10 +92,43 @@ func (t *Timeline) Add(f metric.Frame) {
 	src.Frames++
 	for _, p := range f.Points {
 		s := t.seriesOf(p, f)
-		s.add(f, src.number, p)
+		s.add(f, src.number, p, t.left)
 		t.addExemplars(s, p)
+		if t.err = t.left.err(); t.err != nil {
+			return
+		}
 	}
-	t.bySource.add(f)
+	t.bySource.add(f, t.left)
+}
+
+// checkRead returns an error if it would take too long to read what was added. A second of a
+// series is found by looking at each of its sources, and one of the series that collectors
+// sent under a name by looking at all of them.
+func (t *Timeline) checkRead() error {
+	for _, s := range t.series {
+		points := 0
+		for _, c := range s.columns {
+			points += 1 + len(c.packed)/3 // at most
+		}
+		t.left.spend(0, len(s.columns)*points/16)
+	}
+	for name, all := range t.named {
+		pairs := len(all) * len(all)
+		if isTraffic(name) && name != metric.ErrorsByClass {
+			pairs /= 4 // of which only endpoints are described one by one
+		}
+		t.left.spend(0, 2*pairs)
+	}
+	classes := map[string]bool{}
+	for _, s := range t.named[metric.DBSession] {
+		if classes[s.series.Label("class")] = true; len(classes) > maxClasses {
+			return fmt.Errorf("read frames: more than %d classes of waits", maxClasses)
+		}
+	}
+	if err := t.left.err(); err != nil {
+		return fmt.Errorf("read frames: %w", err)
+	}
+	return nil
 }
 
 func (t *Timeline) source(name string) *stream {
@@ -83,6 +137,7 @@ func (t *Timeline) source(name string) *stream {
 		src = &stream{Source: Source{Name: name}, number: int32(len(t.order))}
 		t.sources[name] = src
 		t.order, t.ranked = append(t.order, src), nil
+		t.left.spend(sourceBytes+len(name), 0)
 	}
 	return src
 }
@@ -102,8 +157,9 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 		key := string(t.key)
 		s = &timeSeries{key: key, series: p.Series, kind: p.Kind, source: f.Source, length: length}
 		t.series[key] = s
+		t.left.spend(seriesBytes+2*len(key), 0)
 		named[p.Series.Name] = append(named[p.Series.Name], s)
-		t.sorted = false
+		t.sorted, t.selected = false, nil
 	}
 	return s
 }

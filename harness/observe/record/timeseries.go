@@ -41,21 +41,31 @@ type openSecond struct {
 // except for late completions, most of which belong to the second before.
 const maxOpen = 4
 
-func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point) {
+func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *allowance) {
 	s.dirty = true
-	c, value := s.column(source), p.Value
+	c, value := s.column(source, b), p.Value
 	if p.Kind == metric.Histogram {
 		value = p.Hist.Sum()
-		s.at(f.Second).Merge(p.Hist)
+		merge(s.at(f.Second, b), p.Hist, b)
 		c.observations += p.Hist.Count()
 	}
+	before := len(c.packed)
 	c.add(point{f.Second, f.Sequence, value, source}, s.kind)
+	b.spend(len(c.packed)-before, 0)
+}
+
+// merge merges a histogram into another, which may grow.
+func merge(into, h *metric.Hist, b *allowance) {
+	before := into.Size()
+	into.Merge(h)
+	b.spend(into.Size()-before, into.Ranges()/8)
 }
 
 // column is that of a source.
-func (s *timeSeries) column(source int32) *column {
+func (s *timeSeries) column(source int32, b *allowance) *column {
 	i, found := s.findColumn(source)
 	if !found {
+		b.spend(columnBytes, (len(s.columns)-i)/32)
 		s.columns = slices.Insert(s.columns, i, &column{source: source})
 	}
 	return s.columns[i]
@@ -66,7 +76,7 @@ func (s *timeSeries) findColumn(source int32) (int, bool) {
 }
 
 // at opens the histogram of a second.
-func (s *timeSeries) at(second int64) *metric.Hist {
+func (s *timeSeries) at(second int64, b *allowance) *metric.Hist {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if o := s.open[i]; o.second == second {
 			s.open = append(slices.Delete(s.open, i, i+1), o)
@@ -76,7 +86,7 @@ func (s *timeSeries) at(second int64) *metric.Hist {
 	o := &openSecond{}
 	if len(s.open) == maxOpen {
 		o = s.open[0]
-		s.close(o)
+		b.spend(s.close(o))
 		s.open = slices.Delete(s.open, 0, 1)
 	}
 	o.second = second
@@ -85,6 +95,7 @@ func (s *timeSeries) at(second int64) *metric.Hist {
 	if found {
 		o.hist.MergePacked(&s.hists[i].hist)
 	} else {
+		b.spend(secondBytes, (len(s.hists)-i)/4)
 		s.hists = slices.Insert(s.hists, i, packedSecond{second: second})
 	}
 	return &o.hist
@@ -97,11 +108,14 @@ func (s *timeSeries) find(second int64) (int, bool) {
 	return slices.BinarySearchFunc(s.hists, second, func(p packedSecond, second int64) int { return cmp.Compare(p.second, second) })
 }
 
-// close packs an open second and resets it for reuse.
-func (s *timeSeries) close(o *openSecond) {
+// close packs an open second and resets it for reuse. It returns what that costs.
+func (s *timeSeries) close(o *openSecond) (memory, work int) {
 	i, _ := s.find(o.second)
+	before := s.hists[i].hist.Size()
 	s.hists[i].hist = o.hist.Pack()
+	work = o.hist.Size() / 8 / 16 // buckets, which are unpacked if the second is opened again
 	o.hist.Reset()
+	return s.hists[i].hist.Size() - before, work
 }
 
 // sort prepares the series for reading. ranks are those of the sources, by number.

@@ -76,7 +76,7 @@ type Sealer interface {
 // WriteSeal signs the manifest of a sealed record that this process has brought from where
 // the run was made. A nil sealer signs nothing.
 func WriteSeal(dir string, s Sealer) error {
-	manifest, err := readManifest(dir)
+	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return err
 	}
@@ -118,6 +118,9 @@ func CheckEmpty(dir string) error {
 func Create(dir string, p Plan) (_ *Writer, err error) {
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
+	}
+	if err := p.check(); err != nil { // nobody could open the record
+		return nil, fmt.Errorf("create run folder %s: the plan: %w", dir, err)
 	}
 	made := missing(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -21,11 +21,18 @@ import (
 	"assay/harness/spec"
 )
 
+// t0 is when the load of the runs here starts.
+const t0 = 1_795_219_940
+
 func aPlan() Plan {
+	p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+	load, err := plan.New(p, 2, 1)
+	if err != nil {
+		panic(err)
+	}
 	return Plan{
 		Schema: "assay/plan/v1", Run: "a-run", Target: "http://127.0.0.1:8080", Scope: "smoke",
-		Profile:   spec.Profile{Name: "payment", Timeout: 5 * time.Second},
-		Load:      plan.Plan{Unit: "tps", Target: 60, Stages: []plan.Stage{{Name: plan.Hold, Duration: 10 * time.Second, From: 60, To: 60, Arrivals: 600}}},
+		Profile: p, Load: load,
 		Scripts:   []Digest{{Path: "pay.js", SHA256: "sha256:00"}},
 		Tool:      Tool{Version: "v1", Revision: "abc"},
 		Overrides: map[string]string{"rate": "60"},
@@ -33,7 +40,17 @@ func aPlan() Plan {
 }
 
 func entry(id string, millis int64) ledger.Entry {
-	return ledger.Entry{Hash: ledger.HashOf("a-run", id), Millis: millis}
+	return ledger.Entry{Hash: ledger.HashOf("a-run", id), Millis: t0*1000 + millis}
+}
+
+// anEnvironment and someFacts are what a record needs at least.
+func anEnvironment() Environment { return Environment{Schema: environmentSchema} }
+
+func someFacts(state string) Facts {
+	return Facts{
+		Schema: factsSchema, T0: time.Unix(t0, 0).UTC(), Ended: time.Unix(t0+11, 0).UTC(),
+		Collectors: []Collect{}, Workers: []Worker{}, Ledger: LedgerFact{State: state},
+	}
 }
 
 // each reads entries as from the database.
@@ -72,7 +89,7 @@ func TestRoundTrip(t *testing.T) {
 		ExitCode: &exit, Restarts: 1, At: time.Unix(1_795_219_945, 500_000_000).UTC(),
 	}
 	facts := Facts{
-		Schema: "assay/facts/v1", T0: time.Unix(1_795_219_940, 0).UTC(), Ended: time.Unix(1_795_219_951, 500).UTC(),
+		Schema: "assay/facts/v1", T0: time.Unix(t0, 0).UTC(), Ended: time.Unix(1_795_219_951, 500).UTC(),
 		Workers: []Worker{{Source: "worker/0", Exit: ExitLost, Pod: &pod}, {Source: "worker/1", Exit: "0"}}, Collectors: []Collect{{Source: "host", State: StateOK}},
 		Ledger: LedgerFact{State: StateOK}, Issued: time.Unix(1_795_219_960, 0).UTC(), Attempts: 3,
 	}
@@ -124,7 +141,7 @@ func TestWorkersWithoutPods(t *testing.T) {
 func checkManifest(t *testing.T, dir, digest string) {
 	t.Helper()
 	evidence := filepath.Join(dir, EvidenceDir)
-	_, sum, err := digestFile(filepath.Join(evidence, manifestFile))
+	sum, err := digestFile(filepath.Join(evidence, manifestFile), MaxDocument)
 	if err != nil || digest != "sha256:"+sum {
 		t.Errorf("the manifest's digest is %s, want %s, %v", digest, sum, err)
 	}
@@ -142,8 +159,12 @@ func checkManifest(t *testing.T, dir, digest string) {
 		if err != nil || d.IsDir() || d.Name() == manifestFile {
 			return err
 		}
-		size, sum, err := digestFile(path)
-		there[strings.TrimPrefix(path, evidence+"/")] = fmt.Sprint(size, sum)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		sum, err := digestFile(path, info.Size())
+		there[strings.TrimPrefix(path, evidence+"/")] = fmt.Sprint(info.Size(), sum)
 		return err
 	})
 	if err != nil {
@@ -162,8 +183,8 @@ func TestLedgerThatWasNotReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Environment(Environment{}), w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}),
-		w.Seal(Facts{Ledger: LedgerFact{State: StateFailed, Reason: "interrupted"}})); err != nil {
+	if err := errors.Join(w.Environment(anEnvironment()), w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}),
+		w.Seal(someFacts(StateFailed))); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := Open(dir); err != nil || r.Ledger != nil {
@@ -208,7 +229,7 @@ func TestDiskErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(w.Environment(Environment{}), fail(w)); err != nil {
+		if err := errors.Join(w.Environment(anEnvironment()), fail(w)); err != nil {
 			t.Fatal(err)
 		}
 		var failed error
@@ -224,7 +245,7 @@ func TestDiskErrors(t *testing.T) {
 		if name == "frames" && failed == nil || failed != nil && name != "frames" && name != "acknowledgements" {
 			t.Errorf("%s: appending gives %v", name, failed)
 		}
-		if err := w.Seal(Facts{}); err == nil || !strings.Contains(err.Error(), "seal record") {
+		if err := w.Seal(someFacts(StateAbsent)); err == nil || !strings.Contains(err.Error(), "seal record") {
 			t.Errorf("%s: sealing gives %v", name, err)
 		}
 		if _, err := Open(dir); !errors.Is(err, ErrNotSealed) {
@@ -247,7 +268,7 @@ func TestFlush(t *testing.T) {
 	check := func(when string, frames, entries int) {
 		t.Helper()
 		var found content
-		err := eachFrame(w.path(framesFile), found.visitFrame)
+		err := eachFrame(w.dir, func(int64) {}, found.visitFrame)
 		rows := 0
 		err = errors.Join(err, eachEntry(w.dir, func(ledger.Side, ledger.Entry) error { rows++; return nil }))
 		if err != nil || len(found.Frames) != frames || rows != entries {
@@ -298,7 +319,7 @@ func TestNothingFollowsAFailedWrite(t *testing.T) {
 		}
 	}
 	var found content
-	if err := eachFrame(w.path(framesFile), found.visitFrame); err != nil || len(found.Frames) != 1 {
+	if err := eachFrame(w.dir, func(int64) {}, found.visitFrame); err != nil || len(found.Frames) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -364,7 +385,7 @@ func TestReplay(t *testing.T) {
 	if err := w.Frame(latencies("worker/0", 4, 1)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a frame after the replay: %v", err)
 	}
-	if err := errors.Join(w.Environment(Environment{}), w.Seal(Facts{})); err != nil {
+	if err := errors.Join(w.Environment(anEnvironment()), w.Seal(someFacts(StateAbsent))); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(dir)

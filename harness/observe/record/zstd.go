@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/foreign"
 )
 
 // flushBytes is the size at which appended messages are written without waiting for a
@@ -54,9 +57,12 @@ func createZstd(path string, e *zstd.Encoder) (*zstdFile, error) {
 // its whole zstd frames, removes the rest, and appends after them. A file that read
 // rejects is left as it is.
 func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *zstdFile, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open record: %w", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("open record: %s: %w", path, cmp.Or(err, foreign.ErrKind)), f.Close())
 	}
 	defer func() {
 		if err != nil {
@@ -67,12 +73,12 @@ func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *
 	if err != nil {
 		return nil, err
 	}
-	in, err := zstd.NewReader(io.NewSectionReader(f, 0, size), zstd.WithDecoderConcurrency(1))
+	in, err := newDecoder(io.NewSectionReader(f, 0, size))
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	if err := read(in); err != nil {
+	if err := read(expandingFrom(in, size)); err != nil {
 		return nil, err
 	}
 	if err := f.Truncate(size); err != nil {
@@ -124,16 +130,25 @@ func (s *zstdFile) close() error {
 	return s.err
 }
 
-func openZstd(path string) (io.Reader, func(), error) {
-	f, err := os.Open(path)
+// openZstd opens a compressed file below a run folder, and returns its size.
+func openZstd(dir, name string) (_ io.Reader, size int64, closeIn func(), err error) {
+	f, err := foreign.OpenIn(dir, name, maxFileBytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	return z, func() { z.Close(); _ = f.Close() }, nil // read only
+	z, err := newDecoder(f)
+	if err != nil {
+		return nil, 0, nil, errors.Join(err, f.Close())
+	}
+	return expandingFrom(z, info.Size()), info.Size(), func() { z.Close(); _ = f.Close() }, nil // only read
+}
+
+func newDecoder(in io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // wholeFrames is the size of the whole zstd frames at the start of a file, without an

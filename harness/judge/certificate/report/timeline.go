@@ -281,6 +281,9 @@ func classes(r record.Run) []string {
 	totals := map[string]float64{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
 		class := series.Label("class")
+		if _, known := totals[class]; known {
+			continue
+		}
 		totals[class], _ = r.Timeline.Sum(metric.DBSession, ofClass(class), record.All)
 	}
 	waits := func(class string) int {

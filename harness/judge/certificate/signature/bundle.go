@@ -13,10 +13,15 @@ import (
 	commonpb "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	dssepb "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"assay/harness/foreign"
 )
 
 // MediaType of a Sigstore bundle v0.3.
 const MediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// maxBundleValues is the number of values and keys of a bundle, which has 30.
+const maxBundleValues = 100
 
 // Bundle is a signed statement, the content of certificate.sigstore.json or of a seal. It
 // must not be trusted before Verify.
@@ -101,7 +106,7 @@ func Open(data []byte) (Bundle, error) { return open(data, PredicateType) }
 
 func open(data []byte, predicateType string) (Bundle, error) {
 	var b bundlepb.Bundle
-	if err := protojson.Unmarshal(data, &b); err != nil {
+	if foreign.CheckJSON(data, maxBundleValues) != nil || protojson.Unmarshal(data, &b) != nil {
 		return Bundle{}, errors.New("not a sigstore bundle")
 	}
 	in := b.GetDsseEnvelope()

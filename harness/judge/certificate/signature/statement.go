@@ -12,6 +12,9 @@ import (
 
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"assay/harness/foreign"
+	"assay/harness/observe/record"
 )
 
 // Constants of every statement.
@@ -105,7 +108,7 @@ func (s Statement) marshal() ([]byte, error) {
 // parseStatement reads a statement of a type, and refuses one that marshal would not write.
 func parseStatement(payload []byte, predicateType string) (Statement, error) {
 	var known intoto.Statement
-	if err := protojson.Unmarshal(payload, &known); err != nil {
+	if foreign.CheckJSON(payload, record.MaxCertificateValues) != nil || protojson.Unmarshal(payload, &known) != nil {
 		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	if err := known.Validate(); err != nil {

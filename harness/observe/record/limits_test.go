@@ -1,0 +1,324 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/plan"
+	"assay/harness/spec"
+)
+
+// sealWith seals a run of a plan that sent some frames.
+func sealWith(t *testing.T, p Plan, frames ...metric.Frame) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range frames {
+		must(t, w.Frame(f))
+	}
+	must(t, w.Environment(anEnvironment()), w.Seal(someFacts(StateAbsent)))
+	return dir
+}
+
+// again makes the manifest of a record again, as somebody would who changed it.
+func again(t *testing.T, dir string) {
+	t.Helper()
+	w := &Writer{dir: dir}
+	m, err := manifestOf(w.path(), "a-run")
+	must(t, err, w.writeJSON(manifestFile, m))
+}
+
+// replaceFrames replaces the frames of a record by messages of which each is repeated.
+func replaceFrames(t *testing.T, dir string, messages func(add func(metric.Frame))) {
+	t.Helper()
+	var stream bytes.Buffer
+	zip, err := zstd.NewWriter(&stream, zstd.WithEncoderConcurrency(1))
+	must(t, err)
+	messages(func(f metric.Frame) {
+		data, err := metric.Encode(f)
+		must(t, err)
+		_, err = zip.Write(append(binary.AppendUvarint(nil, uint64(len(data))), data...))
+		must(t, err)
+	})
+	must(t, zip.Close(), os.WriteFile(filepath.Join(dir, EvidenceDir, framesFile), stream.Bytes(), 0o644))
+	again(t, dir)
+}
+
+// refuses requires that a record cannot be opened, for a reason, in one line.
+func refuses(t *testing.T, what, dir, want string) {
+	t.Helper()
+	_, err := Open(dir)
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: %v, want %q", what, err, want)
+	}
+}
+
+// costly are frames, and why they are refused.
+type costly struct {
+	frames func(add func(metric.Frame))
+	want   string
+}
+
+func refuseFrames(t *testing.T, all map[string]costly) {
+	t.Helper()
+	dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+	for name, c := range all {
+		replaceFrames(t, dir, c.frames)
+		refuses(t, name, dir, c.want)
+	}
+}
+
+// at is a frame of the first worker.
+func at(sequence uint64, second int64, points ...metric.Point) metric.Frame {
+	return metric.Frame{Source: "worker/0", Sequence: sequence, Second: t0 + second, Points: points}
+}
+
+// Small files of frames that would take gigabytes, or minutes, are refused.
+func TestFramesThatCostTooMuch(t *testing.T) {
+	t.Parallel()
+	refuseFrames(t, map[string]costly{
+		"sources": {func(add func(metric.Frame)) {
+			for n := range 3000 {
+				add(metric.Frame{Source: fmt.Sprint("worker/", n), Sequence: 1, Second: t0})
+			}
+		}, "sources"},
+		"gaps": {func(add func(metric.Frame)) {
+			for n := range uint64(20_000) {
+				add(at(100_000-2*n, 1))
+			}
+		}, "gaps between the frames"},
+		"series of a collector": {func(add func(metric.Frame)) {
+			var points []metric.Point
+			for k := range 20_000 {
+				points = append(points, metric.CounterPoint(metric.Of(metric.DBSession, "event", fmt.Sprint(k)), 1))
+			}
+			add(metric.Frame{Source: metric.SourceDatabase, Sequence: 1, Second: t0, Points: points})
+		}, "longer to read"},
+		"classes of waits": {func(add func(metric.Frame)) {
+			var points []metric.Point
+			for k := range 500 {
+				points = append(points, metric.CounterPoint(metric.Of(metric.DBSession, "class", fmt.Sprint(k)), 1))
+			}
+			add(metric.Frame{Source: metric.SourceDatabase, Sequence: 1, Second: t0, Points: points})
+		}, "classes of waits"},
+		"a second long before": {func(add func(metric.Frame)) { add(at(1, -1e6)) }, "is of second"},
+		"a second long after":  {func(add func(metric.Frame)) { add(at(1, 1e6)) }, "is of second"},
+		"the first second":     {func(add func(metric.Frame)) { add(at(1, math.MinInt64)) }, "is of second"},
+		"the last second":      {func(add func(metric.Frame)) { add(at(1, math.MaxInt64-t0)) }, "is of second"},
+		"an interval of years": {func(add func(metric.Frame)) { add(metric.Frame{Source: "otlp/x", Second: t0, Length: 1e9}) }, "covers"},
+	})
+}
+
+// Compressed files that expand to far more than real ones are refused after a hundred times
+// their size.
+func TestFilesThatExpand(t *testing.T) {
+	t.Parallel()
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
+	must(t, err)
+	bomb := zip.EncodeAll(make([]byte, 100<<20), nil)
+	dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+	must(t, os.WriteFile(filepath.Join(dir, EvidenceDir, framesFile), bomb, 0o644))
+	again(t, dir)
+	refuses(t, "frames", dir, "expands to more than 100 times its size")
+
+	dir = filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, aPlan())
+	must(t, err)
+	lines := strings.Repeat("0123456789abcdef0123456789abcdef 1795219940000\n", 1<<21)
+	must(t, w.Environment(anEnvironment()), w.Persisted(each()), w.Seal(someFacts(StateOK)))
+	must(t, os.WriteFile(filepath.Join(dir, EvidenceDir, ledgerDir, "acknowledged-worker-0.zst"), zip.EncodeAll([]byte(lines), nil), 0o644))
+	again(t, dir)
+	refuses(t, "identities", dir, "read ledger")
+}
+
+// A ledger dated outside of the run, or whose identities are no hashes, is refused.
+func TestLedgersThatNoRunHas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		acks []ledger.Entry
+		want string
+	}{
+		"years before": {[]ledger.Entry{entry("a", -1e11)}, "is of second"},
+		"the end":      {[]ledger.Entry{{Hash: ledger.HashOf("a-run", "a"), Millis: math.MaxInt64}}, "is of second"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		w, err := Create(dir, aPlan())
+		must(t, err, w.Acknowledged("worker/0", 1, c.acks), w.Persisted(each()), w.Environment(anEnvironment()), w.Seal(someFacts(StateOK)))
+		refuses(t, name, dir, c.want)
+	}
+	p, err := newParts(t.TempDir(), 100)
+	must(t, err)
+	defer func() { _ = p.close() }()
+	for n := 0; err == nil; n++ {
+		if n > 2*maxPartEntries {
+			t.Fatal("all identities may be in one part")
+		}
+		err = p.add(ledger.Acknowledged, ledger.Entry{Hash: ledger.Hash{1, 2, 3}, Millis: int64(n)})
+	}
+}
+
+// Whatever is no regular file is refused without being read, wherever it is.
+func TestKindsOfFilesInARecord(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]func(path string) error{
+		"pipe":    func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"endless": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"link":    func(path string) error { return os.Symlink(path+".moved", path) },
+		"folder":  func(path string) error { return os.Mkdir(path, 0o755) },
+		"sparse":  func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, 8<<30)) },
+	}
+	for name, make := range kinds {
+		for _, at := range []string{"evidence", "evidence/manifest.json", "evidence/plan.json", "evidence/frames.otlp.pb.zst", "evidence/ledger", "evidence/added"} {
+			if name == "folder" && (at == "evidence/added" || at == "evidence/ledger") {
+				continue // it is empty, and no file
+			}
+			dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+			path := filepath.Join(dir, at)
+			if err := os.Rename(path, path+".moved"); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			must(t, make(path))
+			if at != "evidence" && at != "evidence/manifest.json" && name == "sparse" { // sealed with its size
+				sealed := filepath.Join(dir, EvidenceDir, manifestFile)
+				must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": ""}]}`, manifestSchema, strings.TrimPrefix(at, "evidence/"), int64(8<<30)), 0o644))
+			}
+			if _, err := Open(dir); err == nil {
+				t.Errorf("%s is a %s, and the record is opened", at, name)
+			}
+			_ = EachFrame(dir, func(metric.Frame) error { return nil }) // it ends
+			_, _ = ReadPlan(dir)
+			Attempts(filepath.Dir(dir), "payment", "abc")
+			if w, _, err := Resume(dir, func(metric.Frame) error { return nil }); err == nil {
+				t.Errorf("%s is a %s, and the record is continued", at, name)
+				_ = w.Close()
+			}
+		}
+	}
+}
+
+// The facts of a record are checked like its plan.
+func TestFactsThatNoRunHas(t *testing.T) {
+	t.Parallel()
+	p, e := aPlan(), anEnvironment()
+	if err := errors.Join(p.check(), e.check(), someFacts(StateOK).check(p)); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Facts){
+		"no schema":                func(f *Facts) { f.Schema = "" },
+		"no start":                 func(f *Facts) { f.T0 = time.Time{} },
+		"a start within a second":  func(f *Facts) { f.T0 = f.T0.Add(1) },
+		"a start in another age":   func(f *Facts) { f.T0 = f.T0.AddDate(5000, 0, 0) },
+		"no end":                   func(f *Facts) { f.Ended = time.Time{} },
+		"an end before the start":  func(f *Facts) { f.Ended = f.T0.AddDate(-1, 0, 0) },
+		"an end years later":       func(f *Facts) { f.Ended = f.T0.AddDate(100, 0, 0) },
+		"a look that is not":       func(f *Facts) { f.Look = 1 },
+		"a look before the first":  func(f *Facts) { f.Look = -1 },
+		"attempts":                 func(f *Facts) { f.Attempts = -1 },
+		"workers":                  func(f *Facts) { f.Workers = make([]Worker, 3) },
+		"a worker twice":           func(f *Facts) { f.Workers = make([]Worker, 2) },
+		"faults":                   func(f *Facts) { f.Faults = make([]Fault, 1) },
+		"invariants":               func(f *Facts) { f.Invariants = make([]Invariant, 1) },
+		"the ledger's state":       func(f *Facts) { f.Ledger.State = "fine" },
+		"calls of a stub":          func(f *Facts) { f.Stubs = []Stub{{Endpoints: []StubEndpoint{{Calls: map[string]int64{"a": -1}}}}} },
+		"an abort of years":        func(f *Facts) { f.Aborted = &Abort{From: 0, To: 1e18} },
+		"an abort that is reverse": func(f *Facts) { f.Aborted = &Abort{From: t0 + 5, To: t0 + 4} },
+		"an abort's numbers":       func(f *Facts) { f.Aborted = &Abort{From: t0, To: t0 + 4, Occurred: 5, Total: 4} },
+	} {
+		f := someFacts(StateOK)
+		if change(&f); f.check(p) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, change := range map[string]func(*Plan){
+		"no schema":          func(p *Plan) { p.Schema = "" },
+		"no run":             func(p *Plan) { p.Run = "" },
+		"no scope":           func(p *Plan) { p.Scope = "" },
+		"another load":       func(p *Plan) { p.Load.Judged = []plan.Window{{End: 1e18}} },
+		"no profile":         func(p *Plan) { p.Profile = spec.Profile{} },
+		"a hold of ages":     func(p *Plan) { p.Profile.Load.Hold = 1e18 },
+		"a hold below 0":     func(p *Plan) { p.Profile.Load.Hold = -time.Second },
+		"a rate":             func(p *Plan) { p.Profile.Load.Target = 1e300 },
+		"looks without end":  func(p *Plan) { p.Profile.Load.HoldMax = 1e18 },
+		"looks without hold": func(p *Plan) { p.Profile.Load.Hold, p.Profile.Load.HoldMax = 0, time.Second },
+		"a quantile": func(p *Plan) {
+			p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Percentile, Quantile: 1, Operator: "<"}}
+		},
+		"an aggregate": func(p *Plan) { p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: "mean", Operator: "<"}} },
+		"a bound": func(p *Plan) {
+			p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Max, Operator: "<", Bound: -1}}
+		},
+		"an operator":         func(p *Plan) { p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Max, Operator: "!="}} },
+		"SLOs":                func(p *Plan) { p.Profile.SLOs = make([]spec.SLO, 100_000) },
+		"a fault of nothing":  func(p *Plan) { p.Profile.Faults = []spec.Fault{{}} },
+		"a share":             func(p *Plan) { p.Profile.Marking.Sampled = 2 },
+		"an abort of nothing": func(p *Plan) { p.Profile.Abort = []spec.Abort{{}} },
+		"a timeout":           func(p *Plan) { p.Profile.Timeout = 1e18 },
+		"a think time":        func(p *Plan) { p.Profile.Think = -1 },
+		"flows without names": func(p *Plan) { p.Profile.Flows = make([]spec.Flow, 2) },
+	} {
+		p := aPlan()
+		if change(&p); p.check() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if _, err := Create(filepath.Join(t.TempDir(), "run"), p); err == nil {
+			t.Errorf("%s: a run with it begins", name)
+		}
+	}
+}
+
+// docs/records.md states the limits.
+func TestLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/records.md")
+	must(t, err)
+	all := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{
+		fmt.Sprintf("%d MiB, %s values and keys", MaxDocument>>20, grouped(MaxValues)),
+		grouped(MaxCertificateValues) + " values and keys",
+		"files and folders | " + grouped(maxFiles),
+		fmt.Sprintf("of %d GiB or more | %d %% of their sizes", sparseBytes>>30, 100/sparseShare),
+		fmt.Sprintf("%d times its size and %d MiB, in a window of %d MiB", expandRatio, expandBytes>>20, maxWindow>>20),
+		fmt.Sprintf("a message of frames | %d MiB", maxFrame>>20),
+		fmt.Sprintf("at most %d h and %s workers", spec.MaxDuration/time.Hour, grouped(spec.MaxFleet)),
+		"the workers and " + grouped(maxSources) + " more",
+		"frames of a source | " + grouped(maxGaps),
+		fmt.Sprintf("at most %d days after the start", maxRun/(24*time.Hour)),
+		fmt.Sprintf("classes of waits | %d", maxClasses),
+		fmt.Sprintf("%d MiB and %d times the size", memoryBytes>>20, memoryRatio),
+		fmt.Sprintf("%s and %d for each byte", grouped(workUnits), workRatio),
+		grouped(maxIdentities) + "; the others",
+		fmt.Sprintf("no part of which may be %d times as large", maxPartEntries/maxIdentities),
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("docs/records.md does not say %q", want)
+		}
+	}
+	if around != 24*time.Hour || maxLength != 24*60*60+2 {
+		t.Error("docs/records.md says a day")
+	}
+}
+
+// grouped is a number with its digits in groups of three.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,174 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of what a profile holds, far above what any file asks for.
+const (
+	maxSLOs   = 1000
+	maxStages = 10_000
+)
+
+// Check returns an error for a profile that no program could have run, such as one that a
+// stranger has written into a record: all that depends on a profile may rely on it. It says
+// nothing about whether the profile is a sensible one, which Decode does.
+func (p Profile) Check() error {
+	switch {
+	case !profileName.MatchString(p.Name):
+		return fmt.Errorf("profile: %s", badName("profile", p.Name))
+	case len(p.Flows) > MaxFlows:
+		return fmt.Errorf("profile %s: %d flows, the limit is %d", p.Name, len(p.Flows), MaxFlows)
+	case p.Flow != "":
+		return fmt.Errorf("profile %s: it is that of a flow", p.Name)
+	}
+	names := map[string]bool{}
+	for _, f := range p.Flows {
+		if !flowName.MatchString(f.Name) || names[f.Name] {
+			return fmt.Errorf("profile %s: flow name %s is wrong, or not the only one", p.Name, quote(f.Name))
+		}
+		names[f.Name] = true
+	}
+	for _, of := range p.PerFlow() {
+		if problem := of.fault(); problem != "" {
+			return fmt.Errorf("profile %s: %s", of.Title(), problem)
+		}
+	}
+	if problem := p.wholeFault(); problem != "" {
+		return fmt.Errorf("profile %s: %s", p.Name, problem)
+	}
+	return nil
+}
+
+// fault is what is wrong with a profile without flows; empty: nothing.
+func (p Profile) fault() string {
+	if p.Timeout <= 0 || p.Timeout > maxTimeout {
+		return fmt.Sprintf("timeout %v is out of range", p.Timeout)
+	}
+	if p.Think < 0 || p.Think > maxThink {
+		return fmt.Sprintf("think %v is out of range", p.Think)
+	}
+	if problem := p.Load.fault(); problem != "" {
+		return problem
+	}
+	return slosFault(p.SLOs, p.Flow)
+}
+
+// fault is what is wrong with the numbers of a load; empty: nothing.
+func (l Load) fault() string {
+	c := loadCheck{valid: allValid}
+	parts := []phaseLength{
+		{[]string{"warmup"}, l.Warmup},
+		{[]string{"baseline", "for"}, l.Baseline.For},
+		{[]string{"ramp"}, l.Ramp},
+		{[]string{"hold"}, max(l.Hold, l.HoldMax)},
+		{[]string{"cooldown"}, l.Cooldown},
+	}
+	c.duration(l.Hold, 0, "hold")
+	c.duration(l.HoldMax, 0, "hold_max")
+	c.rate(l.Target, true, "target")
+	c.rate(l.Baseline.Rate, true, "baseline", "rate")
+	for i, s := range l.Stages {
+		at := fmt.Sprintf("stages[%d]", i)
+		parts = append(parts, phaseLength{[]string{at, "ramp"}, s.Ramp}, phaseLength{[]string{at, "for"}, s.For})
+		c.rate(s.Rate, true, at, "rate")
+	}
+	for _, part := range parts {
+		c.duration(part.d, 0, part.path...)
+	}
+	c.total(parts)
+	holdMax := ""
+	switch {
+	case l.HoldMax == 0 || len(c.faults) > 0:
+	case l.Hold == 0:
+		holdMax = "there is no hold"
+	default:
+		holdMax, _ = l.holdMaxFault()
+	}
+	switch {
+	case holdMax != "":
+		return "hold_max: " + holdMax
+	case len(l.Stages) > maxStages:
+		return fmt.Sprintf("%d stages, the limit is %d", len(l.Stages), maxStages)
+	case l.Threads < 0:
+		return fmt.Sprintf("%d threads", l.Threads)
+	case len(c.faults) > 0:
+		return strings.Join(c.faults[0].path, ".") + ": " + c.faults[0].problem
+	}
+	return ""
+}
+
+// slosFault is what is wrong with the SLOs of a flow, or with those of the whole profile.
+func slosFault(all []SLO, flow string) string {
+	if len(all) > maxSLOs {
+		return fmt.Sprintf("%d SLOs, the limit is %d", len(all), maxSLOs)
+	}
+	for _, s := range all {
+		problem := ""
+		switch s.Aggregate {
+		case Percentile:
+			if s.Quantile <= 0 || s.Quantile >= 1 {
+				problem = fmt.Sprintf("quantile %g is not between 0 and 1", s.Quantile)
+			}
+		case Rate, Max, Exact:
+		default:
+			problem = "unknown aggregate " + quote(string(s.Aggregate))
+		}
+		switch {
+		case problem != "":
+		case s.Metric == "":
+			problem = "it names no metric"
+		case !slices.Contains([]string{"<", "<=", ">", ">=", "=="}, s.Operator):
+			problem = "unknown operator " + quote(s.Operator)
+		case s.Bound < 0:
+			problem = fmt.Sprintf("bound %g is negative", s.Bound)
+		case s.Aggregate == Rate && s.Bound > 1:
+			problem = fmt.Sprintf("bound %g is not a share", s.Bound)
+		case !slices.Contains([]Basis{"", Counted, Inferred}, s.Basis):
+			problem = "unknown basis " + quote(string(s.Basis))
+		case s.Flow != "" && s.Flow != flow:
+			problem = "it is of flow " + quote(s.Flow)
+		}
+		if problem != "" {
+			return fmt.Sprintf("SLO %s: %s", quote(s.Expression), problem)
+		}
+	}
+	return ""
+}
+
+// wholeFault is what is wrong with what all flows have in common.
+func (p Profile) wholeFault() string {
+	if len(p.Flows) > 0 {
+		if problem := slosFault(p.SLOs, ""); problem != "" {
+			return problem
+		}
+	}
+	for name, share := range map[string]*float64{
+		"generator_drops": p.Rules.GeneratorDrops, "offered": p.Rules.Offered, "generator_cpu": p.Rules.GeneratorCPU,
+		"machine": p.Rules.Machine, "collector_share": p.Rules.CollectorShare, "marking.sampled": &p.Marking.Sampled,
+	} {
+		if share != nil && (*share < 0 || *share > 1) {
+			return fmt.Sprintf("%s: %g is not a share from 0 to 1", name, *share)
+		}
+	}
+	if gap := p.Rules.CollectorGap; gap != nil && (*gap <= 0 || *gap > MaxDuration) {
+		return fmt.Sprintf("collector_gap_ns: %v is out of range", *gap)
+	}
+	for i, a := range p.Abort {
+		if a.Metric == "" || a.Limit < 0 || a.For < time.Second || a.For > MaxDuration {
+			return fmt.Sprintf("abort[%d] is out of range", i)
+		}
+	}
+	for i, f := range p.Faults {
+		switch {
+		case f.At < 0 || f.At > MaxDuration || f.For < 0 || f.For > MaxDuration:
+			return fmt.Sprintf("faults[%d] is out of range", i)
+		case (f.Node == "") != (f.Do == "") || f.Node == "" && len(f.Run) == 0:
+			return fmt.Sprintf("faults[%d] does nothing", i)
+		}
+	}
+	return ""
+}
