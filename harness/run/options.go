@@ -40,6 +40,7 @@ type Options struct {
 	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
 	Executable    string             // this program, re-executed as workers
 	Tool          record.Tool
+	Sealer        record.Sealer  // signs the record when it is sealed; nil: nobody does
 	View          *influx.Server // InfluxDB that shows the run while it goes on; nil: none
 	Attempt       int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
 	// Limitations that are known before the run, for its record.

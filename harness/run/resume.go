@@ -27,10 +27,53 @@ type savedState struct {
 	fleet.State
 	Join  Join   `json:"join"`  // without the token
 	Token string `json:"token"` // a signature that only the run's token makes
+	Begun []byte `json:"begun"` // the seal of what began, made with the key that is to seal the record; nil: there is none
+}
+
+// begun is what the begin of a run is sealed as, which is the seal of no record.
+func (r *run) begun() (name string, plan []byte, err error) {
+	p, err := record.ReadPlan(r.Dir)
+	if err == nil {
+		plan, err = json.Marshal(p)
+	}
+	return r.ID + " has begun", plan, err
+}
+
+// sealBegin seals the begin of the run; nil without a key.
+func (r *run) sealBegin() ([]byte, error) {
+	if r.Sealer == nil {
+		return nil, nil
+	}
+	name, plan, err := r.begun()
+	if err != nil {
+		return nil, err
+	}
+	return r.Sealer.Seal(name, plan)
+}
+
+// checkBegin seals the record of a continued run only if the same key has sealed its begin:
+// somebody else may have made what is in the folder.
+func (r *run) checkBegin(seal []byte) {
+	if r.Sealer == nil {
+		return
+	}
+	name, plan, err := r.begun()
+	if err == nil {
+		err = r.Sealer.Verify(seal, name, plan)
+	}
+	if err != nil {
+		r.note("the record will not be sealed: the run was begun without this signing key")
+		return
+	}
+	r.writer.Sealer = r.Sealer
 }
 
 func (r *run) saveState() error {
-	s := savedState{r.coordinator.State(), r.Join, wire.NewKeys(r.ID, r.Join.Token).Proof()}
+	begun, err := r.sealBegin()
+	if err != nil {
+		return fmt.Errorf("write %s: %w", stateFile, err)
+	}
+	s := savedState{r.coordinator.State(), r.Join, wire.NewKeys(r.ID, r.Join.Token).Proof(), begun}
 	s.Join.Listen = r.server.Address().String()
 	for _, file := range []*string{&s.Join.Certificate, &s.Join.Key} {
 		if *file == "" {
@@ -69,6 +112,7 @@ func resume(ctx context.Context, o Options) error {
 	if err := r.reopen(state.State); err != nil {
 		return err
 	}
+	r.checkBegin(state.Begun)
 	if err := r.listenAgain(); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}

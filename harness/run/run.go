@@ -148,6 +148,7 @@ func (r *run) create(context.Context) (err error) {
 	if r.writer, err = record.Create(r.Dir, r.planned); err != nil {
 		return hint.Or(err, otherFolder)
 	}
+	r.writer.Sealer = r.Sealer
 	r.looks = newLooks(r.plan, r.Undecided)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"assay/harness/foreign"
@@ -25,14 +26,16 @@ const (
 	junitFile    = "junit.xml"
 )
 
-// Publish writes the certificate of a result, signed if there is a key, and its
-// reports into the run folder.
+// Publish writes the certificate of a result, signed if there is a key, and its reports
+// into the run folder. A search that followed the run is in the reports if the signature
+// that is there covers it.
 func Publish(dir string, r Result, key *signature.PrivateKey) (issue.Issue, error) {
-	i, err := issue.New(dir, r.Certificate(), key)
-	if err != nil {
-		return issue.Issue{}, err
-	}
-	return i, hint.Or(publish(dir, i, r.Record), "make room on its disk (df -h, df -i); then write the certificate: assay judge "+dir)
+	return publish(dir, "", r, key, false)
+}
+
+// PublishSearch is Publish after this process has made the search that followed the run.
+func PublishSearch(dir string, r Result, key *signature.PrivateKey) (issue.Issue, error) {
+	return publish(dir, "", r, key, true)
 }
 
 // Rejudge judges a sealed run folder by the SLOs and rules of another thresholds
@@ -52,43 +55,40 @@ func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.I
 		return Result{}, issue.Issue{}, err
 	}
 	r := Result{again, verdict.Judge(again)}
-	to := filepath.Join(dir, issue.RejudgedDir)
-	i, err := issue.New(to, r.Certificate(), key)
-	if err != nil {
-		return Result{}, issue.Issue{}, err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return Result{}, issue.Issue{}, fmt.Errorf("write certificate: %w", err)
-	}
-	if err := record.WriteFile(filepath.Join(to, issue.ThresholdsFile), text); err != nil {
-		return Result{}, issue.Issue{}, err
-	}
-	return r, i, publish(to, i, r.Record)
+	i, err := publish(dir, issue.RejudgedDir, r, key, false, issue.File{Name: issue.ThresholdsFile, Data: text})
+	return r, i, err
 }
 
-// publish renders all files before it writes the first.
-func publish(dir string, i issue.Issue, r record.Run) error {
-	junit, err := page.JUnit(report.Checks(i.Certificate))
+// publish renders all files, and more that are given, before it writes the first into a run
+// folder, or into sub below it. searched: this process has made the search in the folder.
+func publish(dir, sub string, r Result, key *signature.PrivateKey, searched bool, files ...issue.File) (issue.Issue, error) {
+	f, err := issue.Open(dir, sub, key)
 	if err != nil {
-		return err
+		return issue.Issue{}, err
 	}
-	headroom := readHeadroom(dir)
-	html, err := page.HTML(report.Full(i.Certificate, report.NewTimeline(r), headroom))
+	c := f.Signed(r.Certificate())
+	var others []issue.File
+	headroom, search := readHeadroom(filepath.Join(dir, sub))
+	if headroom != "" && (searched || f.Vouches(search.Name, search.Data)) {
+		others = append(others, search)
+	} else {
+		headroom = ""
+	}
+	junit, err := page.JUnit(report.Checks(c))
 	if err != nil {
-		return err
+		return issue.Issue{}, err
 	}
-	if err := i.Write(); err != nil {
-		return err
+	html, err := page.HTML(report.Full(c, report.NewTimeline(r.Record), headroom))
+	if err != nil {
+		return issue.Issue{}, err
 	}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{markdownFile, page.Markdown(report.Report(i.Certificate, headroom))}, {htmlFile, html}, {junitFile, junit}} {
-		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
-			return err
-		}
+	files = append(files, issue.File{Name: markdownFile, Data: page.Markdown(report.Report(c, headroom))},
+		issue.File{Name: htmlFile, Data: html}, issue.File{Name: junitFile, Data: junit})
+	i, err := f.Issue(c, files, others...)
+	if err != nil {
+		return issue.Issue{}, err
 	}
-	return nil
+	return i, hint.Or(i.Write(), "make room on its disk (df -h, df -i); then write the certificate: assay judge "+dir)
 }
 
 // HeadroomDir, in the folder of a run, holds the search that followed it. SearchFile is the
@@ -98,15 +98,17 @@ const (
 	SearchFile  = "search.json"
 )
 
-// readHeadroom is the result of the search that followed a run, in one sentence; empty if
-// there was none.
-func readHeadroom(dir string) string {
+// readHeadroom is the result of the search that followed a run, in one sentence, and its
+// document; empty if there was none.
+func readHeadroom(dir string) (sentence string, search issue.File) {
+	search.Name = path.Join(HeadroomDir, SearchFile)
+	data, err := foreign.ReadIn(dir, filepath.FromSlash(search.Name), record.MaxDocument)
 	var d struct{ Sentence string }
-	data, err := foreign.ReadIn(dir, filepath.Join(HeadroomDir, SearchFile), record.MaxDocument)
 	if err != nil || foreign.CheckJSON(data, record.MaxValues) != nil || json.Unmarshal(data, &d) != nil {
-		return ""
+		return "", search
 	}
-	return d.Sentence
+	search.Data = data
+	return d.Sentence, search
 }
 
 // stepSummaryLimit is the largest summary of a step that GitHub shows; it shows

@@ -249,7 +249,7 @@ func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r trial.Res
 	if err != nil && len(d.Probes) == 0 {
 		return err
 	}
-	if _, err := trial.Publish(o.Dir, r, key); err != nil {
+	if _, err := trial.PublishSearch(o.Dir, r, key); err != nil {
 		return err
 	}
 	if !f.json {

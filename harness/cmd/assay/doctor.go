@@ -58,7 +58,7 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 			return err
 		}
 	}
-	o, err := f.options(c, file)
+	o, err := f.unsealed(c, file)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"assay/harness/hint"
+	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/page"
 	"assay/harness/lab/stack"
 	"assay/harness/lab/system"
@@ -91,6 +92,17 @@ func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 
 // options returns the options that all runs of the command share.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
+	o, err := f.unsealed(c, file)
+	if err != nil {
+		return o, err
+	}
+	key, err := signature.FromEnvironment()
+	o.Sealer = signature.NewSealer(key)
+	return o, err
+}
+
+// unsealed is options without the key that seals the records.
+func (f *runFlags) unsealed(c *cobra.Command, file spec.File) (run.Options, error) {
 	most := spec.MaxWorkers
 	if f.remote {
 		most = spec.MaxFleet

@@ -21,8 +21,10 @@ func newJudge() *cobra.Command {
 there, with the same bytes each time. The exit code is that of the verdict, as for
 certify.
 
-If ASSAY_SIGNING_KEY names a key, the certificate is signed with it. Without the
-key a signed certificate is kept, and never replaced by a different one.
+If ASSAY_SIGNING_KEY names a key, the certificate is signed with it. If that key has
+not sealed the record when the run ended, the certificate says so, and verify refuses
+it: anybody may have made such a record. Without the key a signed certificate is kept,
+and never replaced by a different one.
 
 With --thresholds it uses the SLOs and rules of the profile of the same name in
 another file; load, scenario and timeout remain those of the run. That certificate

@@ -13,7 +13,7 @@ func newKeygen() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keygen DIR",
 		Short: "Generate a key pair to sign and verify certificates",
-		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, mode 0600), which signs certificates,
+		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, mode 0600), which signs records and certificates,
 and DIR/assay.pub (PKIX PEM), which verifies them. Give assay.pub to everyone who
 relies on your certificates, separately from the certificates. Keygen overwrites
 nothing.`,

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"assay/harness/observe/record"
 )
 
 // recordingKey is the key of the run that the scripts share.
@@ -47,26 +49,38 @@ export default function () {
 }
 `
 
-// recorded-run DIR writes a copy of the record of a real run to DIR, without a
+// recorded-run DIR [KEYS] writes a copy of the record of a real run to DIR, without a
 // certificate, and the run's thresholds.json and order.js to the script's folder. The
 // run is a PASS of profile orders, 40 tps for 10 s, on the scripts' service and database.
+// With KEYS it also writes the seal, and to KEYS the keys with which the run has made it.
 func recordedRun(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: recorded-run DIR")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: recorded-run DIR [KEYS]")
 	}
 	for name, text := range map[string]string{"thresholds.json": recordingThresholds, "order.js": recordingScript} {
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o644))
 	}
 	r := ts.Value(recordingKey{}).(*recording)
 	r.once.Do(func() {
+		ts.Check(ts.Exec("assay", "keygen", filepath.Join(r.dir, "keys")))
 		ts.Setenv("ASSAY_DB", ts.Getenv("DB"))
+		ts.Setenv("ASSAY_SIGNING_KEY", filepath.Join(r.dir, "keys", "assay.key"))
 		defer ts.Setenv("ASSAY_DB", "")
+		defer ts.Setenv("ASSAY_SIGNING_KEY", "")
 		ts.Check(ts.Exec("assay", "certify", "orders", "--quiet", "--target", ts.Getenv("TARGET"), "--out", "recording"))
-		made := filepath.Join(ts.MkAbs("recording"), "evidence")
-		ts.Check(os.CopyFS(filepath.Join(r.dir, "evidence"), os.DirFS(made)))
-		ts.Check(os.RemoveAll(ts.MkAbs("recording")))
+		made := ts.MkAbs("recording")
+		ts.Check(os.CopyFS(filepath.Join(r.dir, "run", "evidence"), os.DirFS(filepath.Join(made, "evidence"))))
+		ts.Check(os.Rename(filepath.Join(made, record.SealFile), filepath.Join(r.dir, record.SealFile)))
+		ts.Check(os.RemoveAll(made))
 	})
-	ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(r.dir)))
+	ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(filepath.Join(r.dir, "run"))))
+	if len(args) > 1 {
+		seal, err := os.ReadFile(filepath.Join(r.dir, record.SealFile))
+		ts.Check(err)
+		ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), record.SealFile), seal, 0o644))
+		ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(filepath.Join(r.dir, "keys"))))
+		ts.Check(os.Chmod(filepath.Join(ts.MkAbs(args[1]), "assay.key"), 0o600))
+	}
 	if _, err := os.Stat(filepath.Join(ts.MkAbs(args[0]), "evidence", "manifest.json")); err != nil {
 		ts.Fatalf("the run that the scripts share was not recorded")
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,8 @@ type verifyFlags struct {
 	key  string
 	db   string
 	json bool
+
+	allowRejudged, allowUnsealed bool
 }
 
 func newVerify() *cobra.Command {
@@ -28,16 +29,26 @@ func newVerify() *cobra.Command {
 		Short:       "Verify a certificate: signature, evidence, expiry, and the verdict recomputed",
 		Long: `Verify takes a run folder, or the certificate in it (certificate.json or
 certificate.sigstore.json, also in rejudged/), and checks: the signature, by the
-issuer's public key; that certificate.json is what was signed; its schema; the
+issuer's public key; that certificate.json and the pages beside it are what was
+signed; its schema; that the same key sealed the record when the run ended; the
 digest of every evidence file; that the evidence gives the same certificate again,
-byte for byte; expiry; the fingerprint of the environment.
+byte for byte; expiry; the fingerprint of the environment. It prints what the
+certificate is for, its limitations, and the files that no signature covers.
 
 If a check fails, verify names it and exits with 2. Otherwise the exit code is that of
 the verdict: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE. AUTHENTIC does not mean
 PASS. Without --key no signature is checked, and the result is UNVERIFIED or
-UNSIGNED rather than AUTHENTIC; a deployment gate should name the key.`,
+UNSIGNED rather than AUTHENTIC.
+
+A deployment gate names the key and what it deploys: else any certificate that the key
+ever signed opens it, such as a smoke of ten seconds, at a lower rate, of another
+system, or of last month. docs/trust.md says what a PASS rests on.`,
 		Example: `  assay verify runs/latest --key keys/assay.pub
   assay verify runs/latest --key keys/assay.pub --json | jq -r .authentic
+
+  # A gate
+  assay verify runs/latest --key keys/assay.pub --profile payment-certificate --scope certificate \
+    --target https://pay.test.example --min-rate 500tps --revision "$REVISION" --not-before 24h
 
   # Is the database still the one that was certified?
   assay verify runs/latest --key keys/assay.pub --db 'assay@tcp(db.test:3306)/shop'`,
@@ -48,11 +59,35 @@ UNSIGNED rather than AUTHENTIC; a deployment gate should name the key.`,
 	fs.StringVar(&f.key, "key", "", "the issuer's public key, PKIX PEM; without it no signature is checked")
 	fs.StringVar(&f.db, "db", "", "also compare the fingerprint of this database: its DSN without the password, which ASSAY_DB holds")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
+	fs.String(audit.ProfileCheck, "", "require a certificate of this profile")
+	fs.String(audit.Target, "", "require a certificate for this base URL")
+	fs.String(audit.Scope, "", "require this scope: certificate, or smoke, which a certificate meets too")
+	fs.String(audit.MinRate, "", "require at least this target rate, with several flows their sum: in the certificate's unit, or with its unit, like 500tps")
+	fs.String(audit.Revision, "", "require this build of the service under test, as a label of its *_build_info gauge has it (the build of assay itself is the tool of the report)")
+	fs.String(audit.NotBefore, "", "require a certificate issued since this time, like 2026-11-20T12:00:00Z, or in this time, like 24h")
+	fs.BoolVar(&f.allowRejudged, "allow-rejudged", false, "accept a certificate by other thresholds than those of the run (judge --thresholds)")
+	fs.BoolVar(&f.allowUnsealed, "allow-unsealed", false, "accept a record that the issuer's key has not sealed when the run ended")
 	return c
 }
 
+// required is what the flags that are given require.
+func required(c *cobra.Command) (r audit.Required) {
+	for name, text := range map[string]**string{
+		audit.ProfileCheck: &r.Profile, audit.Target: &r.Target, audit.Scope: &r.Scope,
+		audit.MinRate: &r.MinRate, audit.Revision: &r.Revision, audit.NotBefore: &r.NotBefore,
+	} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			value := flag.Value.String()
+			*text = &value
+		}
+	}
+	return r
+}
+
 func (f *verifyFlags) verify(c *cobra.Command, path string) error {
-	o := audit.Options{Now: time.Now(), Tool: trial.Tool()}
+	o := audit.Options{
+		Now: time.Now(), Tool: trial.Tool(), Required: required(c), AllowRejudged: f.allowRejudged, AllowUnsealed: f.allowUnsealed,
+	}
 	if c.Flags().Changed("key") {
 		key, err := signature.ReadPublic(f.key)
 		if err != nil {
@@ -74,8 +109,8 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	if err := printDocument(c, f.json, r.Marshal, r.Page); err != nil {
 		return err
 	}
-	if len(r.Broken) > 0 {
-		return usage(audit.Advice(r.Broken), "the certificate is broken: %s failed", strings.Join(r.Broken, ", "))
+	if problem := r.Problem(); problem != "" {
+		return usage(r.Advice(), "%s", problem)
 	}
 	return exitWith(r.ExitCode())
 }

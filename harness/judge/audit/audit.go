@@ -21,17 +21,25 @@ type Options struct {
 	Now      time.Time
 	Tool     record.Tool      // this program
 	Database *record.Database // in its current state; nil: not given
+	Required Required
+
+	AllowRejudged bool // accept a certificate by other thresholds than those of its run
+	AllowUnsealed bool // accept a record that the issuer's key has not sealed
 }
 
 // Verify audits a run folder or a certificate. An error means that nothing could be
 // read; failed checks are in the report.
 func Verify(path string, o Options) (r Report, err error) {
 	defer foreign.Guard(&err)
+	required, err := o.Required.requirements(o.Now)
+	if err != nil {
+		return Report{}, err
+	}
 	f, err := find(path)
 	if err != nil {
 		return Report{}, err
 	}
-	r = Report{Certificate: f.path, Broken: []string{}}
+	r = newReport(f)
 	// Each step relies on those before it. What was not signed, or is not what was sealed, is
 	// not even decoded.
 	var manifest []byte
@@ -40,12 +48,15 @@ func Verify(path string, o Options) (r Report, err error) {
 		func() { checkPredicate(&r, f) },
 		func() { f.decode(&r); checkSchema(&r, f); checkIssuer(&r, f) },
 		func() { manifest = checkSubject(&r, f) },
+		func() { checkFiles(&r, f); checkSeal(&r, f, o) },
 		func() { checkEvidence(&r, f, manifest) },
 		func() {
 			run, opened := checkVerdict(&r, f, o.Tool)
 			checkExpiry(&r, f, o.Now)
 			checkFingerprint(&r, f, run, opened)
 			checkDatabase(&r, f, o.Database)
+			checkRejudged(&r, f, o)
+			checkRequired(&r, f, required)
 		},
 	} {
 		step()
@@ -165,10 +176,15 @@ func checkEvidence(r *Report, f files, manifest []byte) {
 	}
 }
 
+// maxClock is how far the clocks of issuer and verifier may differ.
+const maxClock = 5 * time.Minute
+
 func checkExpiry(r *Report, f files, now time.Time) {
-	switch at := f.stated.Expires; {
+	switch at, issued := f.stated.Expires, f.stated.Issued; {
 	case !f.decoded:
 		r.add(Expiry, NotChecked, "the certificate cannot be read")
+	case issued.After(now.Add(maxClock)):
+		r.add(Expiry, Failed, "it was issued at %s, which is still to come", issued.Format(time.RFC3339))
 	case !now.Before(at):
 		r.add(Expiry, Failed, "expired on %s", at.Format(time.RFC3339))
 	default:

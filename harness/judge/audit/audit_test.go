@@ -39,16 +39,25 @@ func certify(t *testing.T, name string, key *signature.PrivateKey) (dir string) 
 		t.Fatal(err)
 	}
 	r, err := record.Open(dir)
+	if err == nil {
+		err = record.WriteSeal(dir, signature.NewSealer(key))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, certificate.Of(r), key)
+	write(t, dir, "", certificate.Of(r), key)
 	return dir
 }
 
-func write(t *testing.T, dir string, c certificate.Certificate, key *signature.PrivateKey) {
+// write issues a certificate in a run folder, or in sub below it, with a page.
+func write(t *testing.T, dir, sub string, c certificate.Certificate, key *signature.PrivateKey, others ...issue.File) {
 	t.Helper()
-	i, err := issue.New(dir, c, key)
+	f, err := issue.Open(dir, sub, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = f.Signed(c)
+	i, err := f.Issue(c, []issue.File{{Name: "certificate.md", Data: []byte(c.Claim)}}, others...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,9 +80,10 @@ func (f *files) decode(r *Report) {
 	if f.decoded = foreign.CheckJSON(f.data, record.MaxCertificateValues) == nil && json.Unmarshal(f.data, &f.stated) == nil; !f.decoded {
 		return
 	}
-	c := &f.stated
-	r.Run, r.Profile, r.Verdict, r.Claim, r.Expires = c.Run, c.Profile, c.Verdict, c.Claim, &c.Expires
-	if c.Rejudged != nil {
+	stated := newReport(*f)
+	stated.Checks, stated.Broken = r.Checks, r.Broken
+	*r = stated
+	if f.stated.Rejudged != nil {
 		f.run = filepath.Join(f.dir, "..")
 	}
 }

@@ -49,6 +49,10 @@ func TestOneFlippedByte(t *testing.T) {
 			want = []string{Predicate}
 		case issue.BundleFile:
 			want = []string{Signature}
+		case record.SealFile:
+			want = []string{Seal}
+		case "certificate.md":
+			want = []string{Files}
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			changed := bytes.Clone(whole)

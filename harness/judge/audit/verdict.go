@@ -28,7 +28,9 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 		return run, opened
 	}
 	again := certificate.Of(run)
-	again.Signed, again.Issuer = f.stated.Signed, f.stated.Issuer
+	if f.stated.Signed && f.stated.Issuer != nil {
+		again = again.SignedBy(*f.stated.Issuer, f.stated.Evidence.Sealed)
+	}
 	data, err := certificate.Marshal(again)
 	switch {
 	case err != nil:
@@ -38,14 +40,14 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 	default:
 		why := ""
 		if made := run.Plan.Tool; made.Revision == "" || made.Revision != tool.Revision || made.Dirty || tool.Dirty {
-			why = "; the run was made by " + buildText(made) + ", this is " + buildText(tool) + ": verify with the version that judged it"
+			why = "; the run was made by " + toolText(made) + ", this is " + toolText(tool) + ": verify with the version that judged it"
 		}
 		r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s%s", again.Verdict, differingFields(f.data, data), why)
 	}
 	return run, opened
 }
 
-func buildText(t record.Tool) string {
+func toolText(t record.Tool) string {
 	text := "tool revision " + t.Revision
 	if t.Revision == "" {
 		text = "a tool of unknown revision"

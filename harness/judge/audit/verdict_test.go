@@ -29,7 +29,7 @@ func TestFalseVerdict(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, issue.BundleFile)); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, c, &key)
+	write(t, dir, "", c, &key)
 	got := verify(t, dir, options(&key))
 	if !slices.Equal(got.Broken, []string{Verdict}) || !strings.HasSuffix(detail(got, Verdict), "differs in claim") {
 		t.Errorf("%+v", got)
@@ -68,9 +68,15 @@ func TestRejudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	overwrite(t, thresholdsFile, []byte(thresholds))
-	write(t, to, c, &key)
+	write(t, dir, issue.RejudgedDir, c, &key)
+	allowed := options(&key)
+	allowed.AllowRejudged = true
 	for _, path := range []string{to, filepath.Join(to, issue.CertificateFile)} {
-		if r := verify(t, path, options(&key)); !r.Authentic || r.state(Thresholds) != OK {
+		if r := verify(t, path, allowed); !r.Authentic || r.state(Thresholds) != OK || r.state(Rejudged) != Allowed {
+			t.Errorf("%s: %+v", path, r)
+		}
+		r := verify(t, path, options(&key))
+		if word, _ := r.Summary(); r.Authentic || word != "REFUSED" || r.ExitCode() != 2 || !r.Rejudged || r.Problem() != "the certificate is refused: rejudged: judged by other thresholds than those of the run: strict.json" {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -78,19 +84,19 @@ func TestRejudged(t *testing.T) {
 		t.Errorf("the run's own: %+v", r)
 	}
 	overwrite(t, thresholdsFile, []byte(strings.Replace(thresholds, "100", "900", 1)))
-	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) {
+	if r := verify(t, to, allowed); !slices.Equal(r.Broken, []string{Thresholds}) {
 		t.Errorf("other thresholds: %+v", r)
 	}
 	if err := os.Remove(thresholdsFile); err != nil {
 		t.Fatal(err)
 	}
-	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) {
+	if r := verify(t, to, allowed); !slices.Equal(r.Broken, []string{Thresholds}) {
 		t.Errorf("no thresholds: %+v", r)
 	}
 	if err := syscall.Mkfifo(thresholdsFile, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) || !strings.Contains(detail(r, Thresholds), "not a regular file") {
+	if r := verify(t, to, allowed); !slices.Equal(r.Broken, []string{Thresholds}) || !strings.Contains(detail(r, Thresholds), "not a regular file") {
 		t.Errorf("a pipe for thresholds: %+v", r)
 	}
 }

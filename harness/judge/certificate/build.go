@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ const Limitation = "LIMITATION"
 // Of judges a record and builds its certificate.
 func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
 
-// Build builds the certificate of a judged record. It is not signed: the issuer sets
-// Signed and Issuer.
+// Build builds the certificate of a judged record. It is not signed: see
+// SignedBy.
 func Build(r record.Run, v verdict.Verdict) Certificate {
 	found := diagnose.Of(r, v)
 	c := Certificate{
@@ -67,6 +68,20 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 	}
 	if n := r.Facts.Attempts; n > 0 {
 		c.Attempts = &n
+	}
+	return c
+}
+
+// NotSealed is the limitation of a signed certificate whose record the issuer's key has not
+// sealed.
+const NotSealed = "the key that signs this certificate has not sealed the record when the run ended: its owner does not vouch for what the record holds"
+
+// SignedBy is the certificate as an issuer signs it. sealed: the issuer's key has sealed the
+// record too.
+func (c Certificate) SignedBy(issuer string, sealed bool) Certificate {
+	c.Signed, c.Issuer, c.Evidence.Sealed = true, &issuer, sealed
+	if !sealed {
+		c.Limitations = append(slices.Clone(c.Limitations), NotSealed)
 	}
 	return c
 }

@@ -412,4 +412,5 @@ type Environment struct {
 // Evidence ties the certificate to the record.
 type Evidence struct {
 	ManifestSHA256 string `json:"manifest_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
+	Sealed         bool   `json:"sealed,omitempty"` // by the issuer's key, when the run ended; missing: nobody vouches for what the record holds
 }

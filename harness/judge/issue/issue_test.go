@@ -37,13 +37,23 @@ func judged(claim string) certificate.Certificate {
 
 func write(t *testing.T, dir string, c certificate.Certificate, key *signature.PrivateKey) {
 	t.Helper()
-	i, err := New(dir, c, key)
+	i, err := newIssue(dir, c, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Write(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// newIssue prepares a certificate with a page that has its claim.
+func newIssue(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issue, error) {
+	f, err := Open(dir, "", key)
+	if err != nil {
+		return Issue{}, err
+	}
+	c = f.Signed(c)
+	return f.Issue(c, []File{{"certificate.md", []byte(c.Claim)}})
 }
 
 func read(t *testing.T, dir, name string) []byte {
@@ -100,7 +110,7 @@ func TestAnotherCertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, b := read(t, dir, CertificateFile), read(t, dir, BundleFile)
-		_, err := New(dir, judged("b"), nil)
+		_, err := newIssue(dir, judged("b"), nil)
 		if err == nil || !strings.Contains(err.Error(), "signs a different certificate") || !strings.Contains(hint.Of(err), "ASSAY_SIGNING_KEY") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -125,7 +135,7 @@ func TestOtherEvidenceIsNotSignedAgain(t *testing.T) {
 	before := read(t, dir, BundleFile)
 	c.Evidence.ManifestSHA256 = strings.Repeat("cd", 32)
 	for _, k := range []*signature.PrivateKey{key, nil, newKey(t, signature.ECDSAP256)} {
-		if _, err := New(dir, c, k); err == nil || !strings.Contains(err.Error(), "signs other evidence") {
+		if _, err := newIssue(dir, c, k); err == nil || !strings.Contains(err.Error(), "signs other evidence") {
 			t.Errorf("%v", err)
 		}
 	}

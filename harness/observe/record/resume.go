@@ -78,6 +78,9 @@ func openUnsealed(dir string) (*Writer, error) {
 	if err := checkUnsealed(dir); err != nil {
 		return nil, err
 	}
+	if err := checkKinds(dir); err != nil {
+		return nil, err
+	}
 	w, err := newWriter(dir, 0)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,17 @@ func checkUnsealed(dir string) error {
 		return ErrNoPlan
 	}
 	return nil
+}
+
+// checkKinds refuses anything but files and folders: whoever made the record may have let a
+// link lead to what is not to be appended to.
+func checkKinds(dir string) error {
+	return filepath.WalkDir(filepath.Join(dir, EvidenceDir), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !d.Type().IsRegular() {
+			err = fmt.Errorf("%s is neither a file nor a folder", path)
+		}
+		return err
+	})
 }
 
 // removeTemporary removes files that the killed writer had not renamed yet.

@@ -24,6 +24,7 @@ import (
 // Files of the run folder.
 const (
 	EvidenceDir     = "evidence"
+	SealFile        = "evidence.sigstore.json" // beside EvidenceDir: the signature of the run that sealed it
 	manifestFile    = "manifest.json"
 	planFile        = "plan.json"
 	environmentFile = "environment.json"
@@ -59,6 +60,42 @@ type Writer struct {
 	acks    map[string]*zstdFile // by source
 	pending []*zstdFile          // of acks, those appended to since the last flush
 	flushed time.Time            // last call of Flush
+
+	// Sealer signs the manifest when the record is sealed; nil: nobody does.
+	Sealer Sealer
+}
+
+// Sealer signs records with a key.
+type Sealer interface {
+	// Seal makes SealFile for the manifest of a run.
+	Seal(run string, manifest []byte) ([]byte, error)
+	// Verify fails unless the key has sealed this run with this manifest.
+	Verify(seal []byte, run string, manifest []byte) error
+}
+
+// WriteSeal signs the manifest of a sealed record that this process has brought from where
+// the run was made. A nil sealer signs nothing.
+func WriteSeal(dir string, s Sealer) error {
+	manifest, err := ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	var m Manifest
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return fmt.Errorf("open record %s: %s: %w", dir, manifestFile, err)
+	}
+	return writeSeal(dir, s, m.Run, manifest)
+}
+
+func writeSeal(dir string, s Sealer, run string, manifest []byte) error {
+	if s == nil {
+		return nil
+	}
+	seal, err := s.Seal(run, manifest)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, SealFile), seal)
 }
 
 // CheckEmpty returns an error if no run folder can be made: the path is a folder that is
@@ -213,8 +250,8 @@ func (w *Writer) Flush() error {
 // Environment writes evidence/environment.json.
 func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e.masked()) }
 
-// Seal writes the facts and the manifest. Nothing can be appended afterwards, even if it
-// fails.
+// Seal writes the facts, the manifest and its signature. Nothing can be appended
+// afterwards, even if it fails.
 func (w *Writer) Seal(f Facts) (err error) {
 	defer func() { w.unlock(err == nil) }()
 	if err := cmp.Or(w.closeFiles(), w.writeJSON(factsFile, f.masked())); err != nil { // only the first: a full disk fails both
@@ -224,7 +261,14 @@ func (w *Writer) Seal(f Facts) (err error) {
 	if err != nil {
 		return fmt.Errorf("seal record: %w", err)
 	}
-	return w.writeJSON(manifestFile, m)
+	manifest, err := encode(manifestFile, m)
+	if err == nil {
+		err = writeSeal(w.dir, w.Sealer, w.run, manifest) // before the manifest, with which the record is complete
+	}
+	if err != nil {
+		return fmt.Errorf("seal record: %w", err)
+	}
+	return WriteFile(w.path(manifestFile), manifest)
 }
 
 // Close flushes and closes the files without sealing the record: Resume continues it.
@@ -264,11 +308,19 @@ func removeEmpty(made []string) {
 
 // writeJSON writes a file atomically.
 func (w *Writer) writeJSON(name string, content any) error {
+	data, err := encode(name, content)
+	if err != nil {
+		return err
+	}
+	return WriteFile(w.path(name), data)
+}
+
+func encode(name string, content any) ([]byte, error) {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
-	return WriteFile(w.path(name), append(data, '\n'))
+	return append(data, '\n'), nil
 }
 
 // WriteFile writes a file atomically, with mode 0644 where it is new.

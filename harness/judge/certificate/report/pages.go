@@ -111,7 +111,7 @@ func headroomNote(headroom string) []page.Block {
 	if headroom == "" {
 		return nil
 	}
-	return []page.Block{note("Beside the claim, not certified and not signed: " + headroom + ".")}
+	return []page.Block{note("Beside the claim, not certified: " + headroom + ".")}
 }
 
 func claim(c certificate.Certificate) page.Block {
@@ -120,7 +120,7 @@ func claim(c certificate.Certificate) page.Block {
 
 func signature(c certificate.Certificate) page.Block {
 	state := page.Doubtful
-	if c.Signed {
+	if c.Signed && c.Evidence.Sealed {
 		state = page.Good
 	}
 	return page.Paragraph{ID: "signed", Text: signatureText(c) + ".", State: state}
@@ -135,6 +135,9 @@ func signatureText(c certificate.Certificate) string {
 	text := "Signed"
 	if c.Issuer != nil {
 		text += " (key " + *c.Issuer + ")"
+	}
+	if !c.Evidence.Sealed {
+		text += "; the record was not sealed by this key, so that what it holds is not vouched for"
 	}
 	return text + "; verify it with assay verify"
 }

@@ -29,7 +29,7 @@ func TestTerminalGolden(t *testing.T) {
 func signedExample() certificate.Certificate {
 	c := example("pass")
 	issuer := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
-	c.Signed, c.Issuer = true, &issuer
+	c = c.SignedBy(issuer, true)
 	return c
 }
 

@@ -23,35 +23,43 @@ const MediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 // maxBundleValues is the number of values and keys of a bundle, which has 30.
 const maxBundleValues = 100
 
-// Bundle is a signed statement, the content of certificate.sigstore.json. It must not
-// be trusted before Verify.
+// Bundle is a signed statement, the content of certificate.sigstore.json or of a seal. It
+// must not be trusted before Verify.
 type Bundle struct {
 	Statement Statement
 	KeyID     string // of the signing key, according to the bundle
 	envelope  dsse.Envelope
 }
 
-// Sign makes certificate.sigstore.json from certificate.json and the SHA-256 of the
-// evidence's manifest, in hex.
-func Sign(key PrivateKey, certificate []byte, manifestSHA256 string) ([]byte, error) {
-	payload, err := Statement{ManifestSHA256: manifestSHA256, Predicate: Predicate(certificate)}.marshal()
+// Sign makes certificate.sigstore.json from certificate.json, the SHA-256 of the
+// evidence's manifest, in hex, and the files that show the certificate.
+func Sign(key PrivateKey, certificate []byte, manifestSHA256 string, files ...File) ([]byte, error) {
+	data, err := signStatement(key, Statement{ManifestSHA256: manifestSHA256, Files: files, Predicate: Predicate(certificate), predicateType: PredicateType})
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return data, nil
+}
+
+func signStatement(key PrivateKey, s Statement) ([]byte, error) {
+	payload, err := s.marshal()
 	if err != nil {
 		return nil, err
 	}
 	signer, err := dsse.NewEnvelopeSigner(key)
 	if err != nil {
-		return nil, fmt.Errorf("sign certificate: %w", err)
+		return nil, err
 	}
 	envelope, err := signer.SignPayload(context.Background(), PayloadType, payload)
 	if err != nil {
-		return nil, fmt.Errorf("sign certificate: %w", err)
-	}
-	data, err := marshal(envelope, key.Public().ID())
-	if err != nil {
 		return nil, err
 	}
-	if _, err := Open(data); err != nil { // a bundle that cannot be read must not be written
-		return nil, fmt.Errorf("sign certificate: %w", err)
+	data, err := marshal(envelope, key.Public().ID())
+	if err == nil {
+		_, err = open(data, s.predicateType) // a bundle that cannot be read must not be written
+	}
+	if err != nil {
+		return nil, err
 	}
 	return data, nil
 }
@@ -91,10 +99,12 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Open reads a bundle, and refuses one that is not byte for byte as Sign writes it:
-// nothing may be hidden where the signature does not cover it (white space, base64
-// padding, unknown fields).
-func Open(data []byte) (Bundle, error) {
+// Open reads certificate.sigstore.json, and refuses one that is not byte for byte as Sign
+// writes it: nothing may be hidden where the signature does not cover it (white space,
+// base64 padding, unknown fields).
+func Open(data []byte) (Bundle, error) { return open(data, PredicateType) }
+
+func open(data []byte, predicateType string) (Bundle, error) {
 	var b bundlepb.Bundle
 	if foreign.CheckJSON(data, maxBundleValues) != nil || protojson.Unmarshal(data, &b) != nil {
 		return Bundle{}, errors.New("not a sigstore bundle")
@@ -115,7 +125,7 @@ func Open(data []byte) (Bundle, error) {
 	case len(in.GetSignatures()) != 1:
 		return Bundle{}, fmt.Errorf("%d signatures, not one", len(in.GetSignatures()))
 	}
-	s, err := parseStatement(in.GetPayload())
+	s, err := parseStatement(in.GetPayload(), predicateType)
 	if err != nil {
 		return Bundle{}, err
 	}

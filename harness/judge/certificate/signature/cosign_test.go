@@ -42,7 +42,12 @@ func TestCosign(t *testing.T) {
 				t.Fatal(err)
 			}
 			manifest := `{"files": []}`
-			bundle, err := Sign(key, []byte(certificate), digestOf(manifest))
+			page := "<p>PASS</p>"
+			bundle, err := Sign(key, []byte(certificate), digestOf(manifest), FileOf("certificate.html", []byte(page)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seal, err := NewSealer(&key).Seal("a", []byte(manifest))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,10 +72,17 @@ func TestCosign(t *testing.T) {
 			if out, err := verify(public, bundle, PredicateType, manifest); err != nil || !strings.Contains(out, "Verified OK") {
 				t.Fatalf("cosign refuses it: %v\n%s", err, out)
 			}
+			if out, err := verify(public, bundle, PredicateType, page); err != nil || !strings.Contains(out, "Verified OK") {
+				t.Errorf("cosign refuses a page: %v\n%s", err, out)
+			}
+			if out, err := verify(public, seal, SealType, manifest); err != nil || !strings.Contains(out, "Verified OK") {
+				t.Errorf("cosign refuses a seal: %v\n%s", err, out)
+			}
 			for name, refused := range map[string]func() (string, error){
 				"manifest":  func() (string, error) { return verify(public, bundle, PredicateType, `{"files": [ }`) },
 				"payload":   func() (string, error) { return verify(public, flip(t, bundle, "payload"), PredicateType, manifest) },
 				"signature": func() (string, error) { return verify(public, flip(t, bundle, "sig"), PredicateType, manifest) },
+				"page":      func() (string, error) { return verify(public, bundle, PredicateType, page+" ") },
 				"key":       func() (string, error) { return verify(otherPublic, bundle, PredicateType, manifest) },
 				"type":      func() (string, error) { return verify(public, bundle, "https://slsa.dev/provenance/v1", manifest) },
 			} {

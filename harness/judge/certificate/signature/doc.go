@@ -1,7 +1,9 @@
-// Package signature signs certificates and verifies their signatures. A signature is a
-// Sigstore bundle v0.3 with a DSSE envelope with an in-toto Statement v1: its subject
-// is the manifest of the evidence, its predicate certificate.json verbatim. cosign can
-// verify these bundles too, given the public key.
+// Package signature signs certificates and records, and verifies their signatures. A
+// signature is a Sigstore bundle v0.3 with a DSSE envelope with an in-toto Statement v1:
+// its subjects are the manifest of the evidence and the files that show the certificate,
+// its predicate is certificate.json verbatim. A seal, which a run makes of its record, has
+// the manifest alone and the run. cosign can verify these bundles too, given the public
+// key.
 //
 // Input: keys and a certificate, as bytes. Output: bundles and keys as bytes; the
 // statement of a bundle, and whether a given key signed it. A valid signature means that

@@ -148,7 +148,7 @@ func envelop(t *testing.T, key PrivateKey, payloadType, payload string, times in
 // Other statements are refused with the reason, even with a valid signature.
 func TestOtherStatements(t *testing.T) {
 	key := pair(t, Ed25519)
-	good, err := Statement{ManifestSHA256: digestOf("manifest"), Predicate: []byte(`{"a":1}`)}.marshal()
+	good, err := Statement{ManifestSHA256: digestOf("manifest"), Predicate: []byte(`{"a":1}`), predicateType: PredicateType}.marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +171,12 @@ func TestOtherStatements(t *testing.T) {
 		{PayloadType, `{}`, 1, "wrong statement type"},
 		{PayloadType, swap("Statement/v1", "Statement/v0.1"), 1, "statement type is"},
 		{PayloadType, swap("assay.dev/certificate/v1", "slsa.dev/provenance/v1"), 1, "predicate type is"},
-		{PayloadType, swap("manifest.json", "other.json"), 1, "the subject is"},
-		{PayloadType, swap(`"subject":[`, `"subject":[{"name":"x","digest":{"sha256":"`+digestOf("x")+`"}},`), 1, "2 subjects, not one"},
+		{PayloadType, swap("manifest.json", "other.json"), 1, "the first subject is"},
+		{PayloadType, swap("assay.dev/certificate/v1", "assay.dev/seal/v1"), 1, "predicate type is"},
+		{PayloadType, swap(`}],"predicateType`, `},{"name":"evidence/manifest.json","digest":{"sha256":"`+digestOf("x")+`"}}],"predicateType`), 1, "occurs twice"},
+		{PayloadType, swap(`}],"predicateType`, `},{"name":"../x","digest":{"sha256":"`+digestOf("x")+`"}}],"predicateType`), 1, "is no file"},
+		{PayloadType, swap(`}],"predicateType`, `},{"name":"/etc/x","digest":{"sha256":"`+digestOf("x")+`"}}],"predicateType`), 1, "is no file"},
+		{PayloadType, swap(`"subject":[`, `"subject":[{"name":"x","digest":{"sha256":"`+digestOf("x")+`"}},`), 1, "the first subject is"},
 		{PayloadType, swap(digestOf("manifest"), "00"), 1, "incorrect length"},
 		{PayloadType, swap(`{"sha256":`, `{"other":`), 1, "no sha256"},
 		{PayloadType, swap(`{"a":1}`, `null`), 1, "predicate object required"},
