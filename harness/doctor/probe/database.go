@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
+	"assay/harness/crash"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/sampling"
@@ -94,7 +94,7 @@ func ExaminePoolers(ctx context.Context, nodes []databases.Node) map[string]erro
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
+	var wg crash.Group
 	for i, node := range nodes {
 		wg.Go(func() {
 			db, err := databases.Open(node.DSN)

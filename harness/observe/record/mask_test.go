@@ -56,7 +56,7 @@ func TestFilesHoldNoSecret(t *testing.T) {
 	t.Setenv("ASSAY_DB", `assay:Zq7&x"w@tcp(db.test:3306)/shop`)
 	mask.Environment()
 	const text = `cannot use assay:Zq7&x"w@tcp(db.test:3306)/shop: Zq7&x"w is wrong`
-	p := Plan{Schema: "assay/plan/v1", Run: "run"}
+	p := aPlan()
 	fill(reflect.ValueOf(&p.Profile.Env).Elem(), "Env", text)
 	fill(reflect.ValueOf(&p.Profile.Faults).Elem(), "Faults", text)
 	dir := filepath.Join(t.TempDir(), "run")
