@@ -26,6 +26,7 @@ const (
 	EvidenceDir     = "evidence"
 	manifestFile    = "manifest.json"
 	planFile        = "plan.json"
+	thresholdsFile  = "thresholds.json"
 	environmentFile = "environment.json"
 	factsFile       = "facts.json"
 	framesFile      = "frames.otlp.pb.zst"
