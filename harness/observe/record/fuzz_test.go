@@ -12,7 +12,6 @@ import (
 
 	"assay/harness/foreign"
 	"assay/harness/observe/ledger"
-	"assay/harness/observe/metric"
 )
 
 // fuzzDocument: whatever the document says, it is refused or as bounded as a run's. D is what
