@@ -88,15 +88,17 @@ func (r Run) readTimeline(dir string, checker *Checker) (*Timeline, []Contradict
 	t, within := r.EmptyTimeline(), r.seconds()
 	t.maxSources = len(r.Plan.Load.Workers) + maxSources
 	each := func(visit func(metric.Frame) error) error {
-		return eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, visit)
+		return eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, func(f metric.Frame) error {
+			switch {
+			case f.Second < within.From || f.Second >= within.To:
+				return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)
+			case f.Length < 0 || f.Length > maxLength:
+				return fmt.Errorf("read frames: frame %d of %.100q covers %d seconds", f.Sequence, f.Source, f.Length)
+			}
+			return visit(f)
+		})
 	}
 	contradictions, err := checker.checked(each, func(f metric.Frame) error {
-		switch {
-		case f.Second < within.From || f.Second >= within.To:
-			return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)
-		case f.Length < 0 || f.Length > maxLength:
-			return fmt.Errorf("read frames: frame %d of %.100q covers %d seconds", f.Sequence, f.Source, f.Length)
-		}
 		t.Add(f)
 		if t.err != nil {
 			return fmt.Errorf("read frames: %w", t.err)
