@@ -33,7 +33,7 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	planned := record.Plan{Run: "run", Profile: p, Load: load}
+	planned := record.Plan{Schema: "assay/plan/v1", Run: "run", Profile: p, Load: load, Scope: spec.ScopeSmoke, Target: "http://127.0.0.1:8080"}
 	w, err := record.Create(dir, planned)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 	if !strings.HasPrefix(r.stopped, want) {
 		t.Errorf("stopped: %q", r.stopped)
 	}
-	if err := errors.Join(w.Environment(record.Environment{}), w.Seal(record.Facts{T0: r.t0, Ledger: record.LedgerFact{State: record.StateAbsent}})); err != nil {
+	if err := errors.Join(w.Environment(record.Environment{Schema: "assay/environment/v1"}), w.Seal(record.Facts{Schema: "assay/facts/v1", T0: r.t0.UTC().Truncate(time.Second), Ended: r.t0.UTC().Add(time.Second), Issued: r.t0.UTC().Add(2 * time.Second), Ledger: record.LedgerFact{State: record.StateAbsent}})); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := record.Open(dir)
