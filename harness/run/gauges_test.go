@@ -74,7 +74,7 @@ func TestQueueDepth(t *testing.T) {
 			{depthPercentile(0.95, 100_000), met},
 		} {
 			other.SLOs = []spec.SLO{c.slo}
-			again, _ := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
+			again := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
 			if v := verdict.Judge(again); v.SLOs[0].Outcome != c.want {
 				t.Errorf("%s: %s: %s", c.slo.Expression, v.SLOs[0].Outcome, v.Claim)
 			}

@@ -45,6 +45,9 @@ func (r *run) load(ctx context.Context) {
 		case <-ctx.Done():
 			r.stop(whyInterrupted(ctx))
 			return
+		case why := <-r.contradictions:
+			r.stop(why)
+			return
 		case r.writeError = <-r.writeErrors:
 			r.receiver.Close() // so that workers do not send their frames again
 			r.stop("the record cannot be written")

@@ -97,7 +97,7 @@ func resume(ctx context.Context, o Options) error {
 	if o.Join.Token == "" {
 		return hint.With(errors.New("a run can be continued only with its token"), "set ASSAY_JOIN_TOKEN, as for the command that started it")
 	}
-	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
+	r := &run{Options: o, writeErrors: make(chan error, 1), contradictions: make(chan string, 1), delays: receiver.NewDelays()}
 	var state savedState
 	err := statefile.Read(r.statePath(), &state)
 	switch {
@@ -142,9 +142,15 @@ func (r *run) reopen(state fleet.State) (err error) {
 	}
 	r.planned, r.plan, r.ID, r.Profile, r.Target, r.Workers = p, p.Load, p.Run, p.Profile, p.Target, len(state.Members)
 	r.ledger, r.watch, r.looks = newReconciler(r.Options), newWatcher(r.Profile.Abort, len(p.Readers)), newLooks(r.plan, r.Undecided)
+	r.checker = record.NewChecker(p)
+	r.checker.Start(state.T0)
 	closed := map[string]bool{}
 	r.writer, r.resumed, err = record.Resume(r.Dir, func(f metric.Frame) error {
 		closed[f.Source] = closed[f.Source] || f.Closing
+		if why := r.checker.Frame(f); why != nil {
+			_ = r.contradicted(f.Source, why) // ends the run as soon as it goes on
+			return nil
+		}
 		r.watch.add(f)
 		r.looks.add(f)
 		return nil

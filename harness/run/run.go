@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	r := &run{
-		Options: o, found: found, writeErrors: make(chan error, 1),
+		Options: o, found: found, writeErrors: make(chan error, 1), contradictions: make(chan string, 1),
 		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort, len(o.Readers)), delays: receiver.NewDelays(),
 	}
 	for _, f := range found {
@@ -123,9 +123,12 @@ type run struct {
 	silent  map[int]bool   // workers that were not heard from in the last second
 	resumed record.Resumed // what the record held when the coordinator was restarted
 
-	acks        atomic.Int64 // transactions acknowledged to this process
-	writeErrors chan error   // holds the first failure to append to the record
-	writeError  error        // that failure, once the run has ended because of it
+	acks           atomic.Int64 // transactions acknowledged to this process
+	checker        *record.Checker
+	contradictions chan string // holds the first of a worker
+
+	writeErrors chan error // holds the first failure to append to the record
+	writeError  error      // that failure, once the run has ended because of it
 }
 
 // create plans the load for the workers that have joined, and makes the run folder.
@@ -149,7 +152,12 @@ func (r *run) create(context.Context) (err error) {
 		return hint.Or(err, otherFolder)
 	}
 	r.writer.Sealer = r.Sealer
-	r.looks = newLooks(r.plan, r.Undecided)
+	if r.File.Digest != "" {
+		if err := r.writer.Thresholds(r.File.Text); err != nil {
+			return hint.With(err, otherFolder)
+		}
+	}
+	r.looks, r.checker = newLooks(r.plan, r.Undecided), record.NewChecker(r.planned)
 	return nil
 }
 
@@ -176,6 +184,7 @@ func (r *run) start(ctx context.Context) error {
 	// The same instant on the monotonic clock, which the workers follow too.
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
+	r.checker.Start(t0)
 	for _, s := range r.stubs {
 		s.LoadStarts(r.t0)
 	}
@@ -325,6 +334,11 @@ func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
 		return r.failWrite(err)
 	}
 	for _, f := range frames {
+		if why := r.checker.Frame(f); why != nil {
+			// It is in the record, which is INVALID because of it.
+			err = cmp.Or(err, r.contradicted(f.Source, why))
+			continue
+		}
 		r.watch.add(f)
 		r.delays.Add(f)
 		r.looks.add(f)
@@ -332,7 +346,21 @@ func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
 			r.view.Add(f)
 		}
 	}
-	return nil
+	return err
+}
+
+// contradicted ends the run because of what a worker cannot have measured, and refuses it.
+// A frame of another source ends no run.
+func (r *run) contradicted(source string, why error) error {
+	if !metric.IsWorker(source) {
+		return nil
+	}
+	err := fmt.Errorf("%s contradicts itself: %w", source, why)
+	select {
+	case r.contradictions <- err.Error():
+	default: // the first is enough
+	}
+	return receiver.NewImpossible(err)
 }
 
 func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) error {

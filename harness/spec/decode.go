@@ -39,7 +39,7 @@ func Decode(path string, data []byte) (_ File, err error) {
 		return File{}, err
 	}
 	sum := sha256.Sum256(data)
-	f.Path, f.Digest = path, "sha256:"+hex.EncodeToString(sum[:])
+	f.Path, f.Text, f.Digest = path, data, "sha256:"+hex.EncodeToString(sum[:])
 	return f, nil
 }
 

@@ -32,8 +32,7 @@ func kindWord(k metric.Kind) string {
 }
 
 // builtin describes a metric that exists without a script; ok is false for one that a
-// script would have to register. Names of metrics that only collectors send are free
-// for scripts.
+// script would have to register, and for those that only collectors send.
 func builtin(name string) (d metric.Descriptor, ok bool) {
 	if d, ok = metric.Find(name); ok && (len(d.SLO) > 0 || d.From(metric.SourceWorker) || d.From(metric.SourceK6)) {
 		return d, true

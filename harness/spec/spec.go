@@ -10,7 +10,8 @@ import (
 // File is a decoded thresholds.json.
 type File struct {
 	Path     string             // as the caller named it; scenarios are relative to its folder
-	Digest   string             // "sha256:" and the hex digest of the file's bytes
+	Text     []byte             // the file's bytes
+	Digest   string             // "sha256:" and the hex digest of Text
 	Targets  []string           // hosts that load may be sent to, in addition to loopback
 	Profiles map[string]Profile // by name
 }
@@ -132,6 +133,14 @@ func (s SLO) Violates(v float64) bool {
 	default:
 		return v >= s.Bound
 	}
+}
+
+// LeastViolating is the smallest value that violates a bound on a latency.
+func (s SLO) LeastViolating() float64 {
+	if s.Operator == "<=" {
+		return math.Nextafter(s.Bound, math.Inf(1))
+	}
+	return s.Bound
 }
 
 // AtLeast reports whether the SLO bounds a share from below: samples of 0 then

@@ -16,8 +16,9 @@ import (
 // withCoarseSamples is a run with another sender of requests, in few buckets, every ten
 // seconds.
 func withCoarseSamples(t *testing.T) *synthetic.Case {
-	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.RequestDuration, 90, 200))
+	p := synthetic.Profile()
+	p.SLOs = append(p.SLOs, synthetic.Percentile(metric.RequestDuration, 90, 200))
+	c := synthetic.New(p, 1, synthetic.Healthy)
 	for end := int64(15); end < 48; end += 10 {
 		c.Frames = append(c.Frames, metric.Frame{Source: "otlp/checkout", Second: synthetic.T0.Unix() + end, Length: 10, Points: []metric.Point{
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "checkout"), metrictest.Explicit(t, []float64{50, 100, 250}, 20, 20, 20, 120, 300)),

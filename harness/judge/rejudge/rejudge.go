@@ -29,24 +29,18 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	if err := sameFlows(r.Plan.Profile, p); err != nil {
 		return record.Run{}, err
 	}
-	rejudged, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
-	if recount {
-		if rejudged.Timeline, err = rejudged.ReadTimeline(dir, isDisplaced); err != nil {
-			return record.Run{}, err
-		}
-	}
-	return rejudged, nil
+	return Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest}), nil
 }
 
-// Apply replaces the SLOs and rules of a record by those of a profile. recount: the
-// workers counted late slots against another limit than that of these SLOs, so that
-// their counter must be removed from the timeline; the histogram of lags is then used.
-func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Run, recount bool) {
+// Apply replaces the SLOs and rules of a record by those of a profile. Where the workers
+// counted late slots against another limit than that of these SLOs, their counter is
+// removed from the timeline; the histogram of lags is then used.
+func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Run) {
 	rejudged = r
 	rejudged.Rejudged = &file
 	rejudged.Plan.Profile.SLOs, rejudged.Plan.Profile.Rules = p.SLOs, p.Rules
 	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.AllSLOs())
-	recount = rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
+	recount := rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 	rejudged.Plan.Profile.Flows, rejudged.Plan.Load.Flows = slices.Clone(r.Plan.Profile.Flows), slices.Clone(r.Plan.Load.Flows)
 	for i := range rejudged.Plan.Profile.Flows {
 		of, before := &rejudged.Plan.Load.Flows[i], r.Plan.Load.Flows[i].DisplacedAfter
@@ -63,7 +57,10 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Ru
 	}
 	last := len(kept) - 1
 	rejudged.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s and %s are the run's", file.Path, strings.Join(kept[:last], ", "), kept[last]))
-	return rejudged, recount
+	if recount && r.Timeline != nil {
+		rejudged.Timeline = r.Timeline.Without(metric.GeneratorDisplaced)
+	}
+	return rejudged
 }
 
 // sameFlows refuses thresholds for other flows than those of the run.
@@ -80,6 +77,3 @@ func sameFlows(run, p spec.Profile) error {
 	}
 	return nil
 }
-
-// isDisplaced selects the workers' counter of late slots.
-func isDisplaced(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced }

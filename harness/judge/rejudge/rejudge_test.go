@@ -159,7 +159,7 @@ func TestGaugesAreTheRuns(t *testing.T) {
 	was.Plan.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}
 	p := synthetic.Profile()
 	p.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "mails"}}
-	is, _ := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
+	is := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
 	if got := is.Plan.Profile.Gauges["queue_depth"].Metric; got != "jobs" {
 		t.Errorf("the gauge is %s", got)
 	}
@@ -174,7 +174,7 @@ func TestConsumerIsTheRuns(t *testing.T) {
 	was.Plan.Profile.Consumer = &spec.Consumer{Group: "g", Topic: "t"}
 	p := synthetic.Profile()
 	p.Consumer = &spec.Consumer{Group: "other", Topic: "t"}
-	is, _ := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
+	is := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
 	if got := is.Plan.Profile.Consumer.Group; got != "g" {
 		t.Errorf("the group is %s", got)
 	}

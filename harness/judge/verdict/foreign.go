@@ -162,7 +162,7 @@ func (e *evidence) foreignLatency(s spec.SLO, d *distribution) *foreignSamples {
 	for _, c := range d.foreign {
 		h.Reset()
 		c.Merge(h)
-		lo, hi := atLeast(h, minViolating(s))
+		lo, hi := atLeast(h, s.LeastViolating())
 		f.at(c).add(float64(h.Count()), lo, hi)
 	}
 	if strings.HasPrefix(s.Metric, "http_req_") {

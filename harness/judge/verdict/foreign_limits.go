@@ -142,7 +142,7 @@ func (e *evidence) aroundLimit(s spec.SLO) (all []string) {
 		c.Merge(senders[c.Source])
 	}
 	for _, source := range slices.Sorted(maps.Keys(senders)) {
-		n, low, high := senders[source].Around(minViolating(s))
+		n, low, high := senders[source].Around(s.LeastViolating())
 		if n == 0 || high <= low*(1+resolution) {
 			continue
 		}

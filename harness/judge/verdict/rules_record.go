@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -11,9 +12,13 @@ import (
 	"assay/harness/spec"
 )
 
-// frames: the record holds everything that the workers sent.
+// frames: the record holds everything that the workers sent, and it can all have been
+// measured.
 func frames(e *evidence) Rule {
 	expected, received, problems := checkStreams(e)
+	for i, c := range e.Contradictions { // which explain what else is wrong
+		problems = slices.Insert(problems, i, fmt.Sprintf("%s contradicts itself: %s", c.Source, c.What))
+	}
 	r := Rule{
 		Observed: pointer(float64(received)), Limit: toFloat(expected), Unit: "frames",
 		Outcome: passOrInvalid(len(problems) == 0),
@@ -22,7 +27,10 @@ func frames(e *evidence) Rule {
 	}
 	if len(problems) > 0 {
 		r.Detail = joinFirst(problems, 3)
-		if len(e.losses) > 0 {
+		switch {
+		case len(e.Contradictions) > 0:
+			r.Advice = "Find out who changed what this source sent, or the record; run again with a build of Assay that you trust on its machine."
+		case len(e.losses) > 0:
 			r.Advice = seeLost
 		}
 	}

@@ -163,7 +163,7 @@ func (e *evidence) wouldViolate(span record.Span, growth float64) string {
 			continue
 		}
 		h := e.Timeline.Hist(s.Metric, s.Selector, last)
-		if _, most := h.AtLeast(minViolating(s) / (1 + growth)); int64(most) > allowedViolations(s, int64(h.Count())) {
+		if _, most := h.AtLeast(s.LeastViolating() / (1 + growth)); int64(most) > allowedViolations(s, int64(h.Count())) {
 			return s.MetricText() + " " + s.Expression
 		}
 	}

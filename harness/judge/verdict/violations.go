@@ -86,7 +86,7 @@ func (e *evidence) addOpenRequests(s spec.SLO, possible []stats.Batch) []stats.B
 	e.distribution(metric.OpenRequests, nil).each(func(i int, h *metric.Hist) {
 		open := h.Count()
 		if !failures {
-			_, open = h.AtLeast(minViolating(s))
+			_, open = h.AtLeast(s.LeastViolating())
 		}
 		possible[i].N += float64(open)
 		possible[i].K += float64(open)
@@ -101,7 +101,7 @@ func (e *evidence) has(name string, selector []metric.Label) bool {
 
 // boundedViolations bounds the violations as measured by the histogram's buckets.
 func (e *evidence) boundedViolations(s spec.SLO, d *distribution) (certain, possible []stats.Batch) {
-	bound := minViolating(s)
+	bound := s.LeastViolating()
 	bad, exact := e.violatingOutcomes(s)
 	d.eachOwn(func(i int, h *metric.Hist) {
 		low, high := atLeast(h, bound)
@@ -127,21 +127,13 @@ func atLeast(h *metric.Hist, limit float64) (low, high float64) {
 	return float64(lo), float64(hi)
 }
 
-// minViolating is the smallest value that violates an upper bound.
-func minViolating(s spec.SLO) float64 {
-	if s.Operator == "<=" {
-		return math.Nextafter(s.Bound, math.Inf(1))
-	}
-	return s.Bound
-}
-
 // certainlyCleared is a lower bound, by the histogram, of the violations without the
 // generator's share: the samples that exceed the bound by more than the generator can
 // have added. That is all its stall time from the second of the sample until the
 // slowest sample of that second ended, and for transactions their late start too, see
 // minOverBound. Failures count only where the generator did not stall.
 func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stats.Batch) {
-	bound := minViolating(s)
+	bound := s.LeastViolating()
 	bad, exact := e.violatingOutcomes(s)
 	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
 	lag := &metric.Hist{}

@@ -32,7 +32,7 @@ func (o Options) Certify(ctx context.Context, name string, change func(*spec.Pro
 	}
 	r := o.Shared
 	r.ID, r.Profile, r.Scope, r.Seed = trial.NewID(name), p, spec.ScopeSmoke, o.Seed
-	r.Dir = filepath.Join(o.Dir, name)
+	r.Dir, r.Overrides = filepath.Join(o.Dir, name), o.Overrides()
 	result, _, err := trial.Certify(ctx, r, o.Console, nil, "", trial.Run)
 	if err != nil {
 		return certificate.Certificate{}, fmt.Errorf("%s: %w", name, err)
@@ -41,4 +41,12 @@ func (o Options) Certify(ctx context.Context, name string, change func(*spec.Pro
 		return certificate.Certificate{}, context.Cause(ctx)
 	}
 	return result.Certificate(), nil
+}
+
+// Overrides are what a quick run changes of a profile; nil: nothing.
+func (o Options) Overrides() map[string]string {
+	if !o.Quick {
+		return nil
+	}
+	return map[string]string{"load": "a quick one"}
 }

@@ -46,13 +46,17 @@ func (a *aggregate) request(c *httpext.Trail) {
 	}
 }
 
+// largest is the value for which a script's endless one counts, as it divides by 0: neither
+// it nor a sum of it has a place in a certificate.
+const largest = 1e300
+
 // sample counts a sample in the second in which its VU's transaction was scheduled,
 // or, outside of a transaction, in its own second. of is the request that it
 // measures, or nil.
 func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
-	second, value := a.second(s.Time), s.Value
+	second, value := a.second(s.Time), min(max(s.Value, -largest), largest)
 	if to.span && v != nil {
 		value -= a.pausedMs(s, v)
 	}

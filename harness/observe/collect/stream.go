@@ -3,6 +3,7 @@ package collect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"assay/harness/crash"
@@ -46,7 +47,7 @@ func NewStream(source string, sink Sink) *Stream {
 // Send numbers a frame and queues it; it never blocks.
 func (s *Stream) Send(second int64, points []metric.Point) {
 	s.last++
-	f := metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
+	f := metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: measured(points)}
 	select {
 	case s.queue <- f:
 	default:
@@ -58,7 +59,15 @@ func (s *Stream) Send(second int64, points []metric.Point) {
 // frames at once.
 func (s *Stream) Put(second int64, points []metric.Point) {
 	s.last++
-	s.queue <- metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
+	s.queue <- metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: measured(points)}
+}
+
+// measured leaves out values that other programs report and that are none: a NaN, an
+// infinity, and a decrease of a counter.
+func measured(points []metric.Point) []metric.Point {
+	return slices.DeleteFunc(points, func(p metric.Point) bool {
+		return p.Kind != metric.Histogram && (p.Value-p.Value != 0 || p.Kind == metric.Counter && p.Value < 0)
+	})
 }
 
 // Close sends the queued frames and the closing frame, and stops the goroutine. The error

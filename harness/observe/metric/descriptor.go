@@ -33,6 +33,13 @@ type Descriptor struct {
 // From reports whether a source sends the metric.
 func (d Descriptor) From(source string) bool { return slices.Contains(d.Sources, source) }
 
+// InFrames reports whether frames hold the metric. The others are facts about the run.
+func (d Descriptor) InFrames() bool {
+	return slices.ContainsFunc(d.Sources, func(source string) bool {
+		return source != SourceLedger && source != SourceCoordinator && source != SourceStages
+	})
+}
+
 // JudgedBySecond reports whether an SLO on the metric is decided by its values, one per
 // second: it is a gauge that an SLO may name.
 func (d Descriptor) JudgedBySecond() bool { return d.Kind == Gauge && len(d.SLO) > 0 }

@@ -12,7 +12,6 @@ import (
 
 	"assay/harness/foreign"
 	"assay/harness/observe/ledger"
-	"assay/harness/observe/metric"
 )
 
 // fuzzDocument: whatever the document says, it is refused or as bounded as a run's. D is what
@@ -129,7 +128,7 @@ func FuzzCompressed(f *testing.F) {
 			}
 		}
 		r := Run{Plan: aPlan(), Facts: someFacts(StateOK)}
-		_, _ = r.ReadTimeline(dir, func(metric.Point) bool { return false })
+		_, _, _ = r.readTimeline(dir, NewChecker(r.Plan))
 		entries := 0
 		_ = eachEntry(dir, func(ledger.Side, ledger.Entry) error { entries++; return nil })
 		if entries > (expandBytes+expandRatio*len(data))/32 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
@@ -62,8 +61,15 @@ func (r *Run) read(dir string) (err error) {
 			return fmt.Errorf("%s: %w", document.name, err)
 		}
 	}
+	if err := r.Plan.checkAsked(filepath.Join(dir, EvidenceDir)); err != nil {
+		return err
+	}
+	checker := NewChecker(r.Plan)
+	if !r.Facts.T0.IsZero() {
+		checker.Start(r.Facts.T0)
+	}
 	r.Plan.Load = r.Plan.Load.At(r.Facts.Look)
-	if r.Timeline, err = r.ReadTimeline(dir, nil); err != nil {
+	if r.Timeline, r.Contradictions, err = r.readTimeline(dir, checker); err != nil {
 		return err
 	}
 	if r.Facts.Ledger.State == StateOK {
@@ -76,21 +82,23 @@ func (r *Run) read(dir string) (err error) {
 	return nil
 }
 
-// ReadTimeline reads the frames of the run's folder, without the points to be left out;
-// nil: with all.
-func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeline, error) {
+// readTimeline reads the frames of the run's folder against which nothing is known, and why
+// the others cannot have been measured.
+func (r Run) readTimeline(dir string, checker *Checker) (*Timeline, []Contradiction, error) {
 	t, within := r.EmptyTimeline(), r.seconds()
 	t.maxSources = len(r.Plan.Load.Workers) + maxSources
-	err := eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, func(f metric.Frame) error {
-		switch {
-		case f.Second < within.From || f.Second >= within.To:
-			return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)
-		case f.Length < 0 || f.Length > maxLength:
-			return fmt.Errorf("read frames: frame %d of %.100q covers %d seconds", f.Sequence, f.Source, f.Length)
-		}
-		if leaveOut != nil {
-			f.Points = slices.DeleteFunc(f.Points, leaveOut)
-		}
+	each := func(visit func(metric.Frame) error) error {
+		return eachFrame(dir, func(size int64) { t.left = allowanceFor(size) }, func(f metric.Frame) error {
+			switch {
+			case f.Second < within.From || f.Second >= within.To:
+				return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)
+			case f.Length < 0 || f.Length > maxLength:
+				return fmt.Errorf("read frames: frame %d of %.100q covers %d seconds", f.Sequence, f.Source, f.Length)
+			}
+			return visit(f)
+		})
+	}
+	contradictions, err := checker.checked(each, func(f metric.Frame) error {
 		t.Add(f)
 		if t.err != nil {
 			return fmt.Errorf("read frames: %w", t.err)
@@ -101,10 +109,10 @@ func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeli
 		err = t.checkRead()
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.ReadPushed()
-	return t, nil
+	return t, contradictions, nil
 }
 
 // ReadManifest reads the manifest of a sealed record.

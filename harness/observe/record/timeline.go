@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"assay/harness/observe/metric"
@@ -129,6 +130,19 @@ func (t *Timeline) checkRead() error {
 		return fmt.Errorf("read frames: %w", err)
 	}
 	return nil
+}
+
+// Without is the timeline without the series of a name.
+func (t *Timeline) Without(name string) *Timeline {
+	without := *t
+	without.series, without.named, without.foreign = maps.Clone(t.series), maps.Clone(t.named), maps.Clone(t.foreign)
+	for _, named := range []map[string][]*timeSeries{without.named, without.foreign} {
+		for _, s := range named[name] {
+			delete(without.series, s.key)
+		}
+		delete(named, name)
+	}
+	return &without
 }
 
 func (t *Timeline) source(name string) *stream {

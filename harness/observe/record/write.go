@@ -27,6 +27,7 @@ const (
 	SealFile        = "evidence.sigstore.json" // beside EvidenceDir: the signature of the run that sealed it
 	manifestFile    = "manifest.json"
 	planFile        = "plan.json"
+	thresholdsFile  = "thresholds.json"
 	environmentFile = "environment.json"
 	factsFile       = "facts.json"
 	framesFile      = "frames.otlp.pb.zst"

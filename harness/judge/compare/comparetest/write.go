@@ -30,7 +30,7 @@ func Write(dir, order string, factor float64) error {
 
 // seal writes the record of one run, shifted to a later time.
 func seal(dir string, c *synthetic.Case, later time.Duration) error {
-	w, err := record.Create(dir, c.Run.Plan)
+	w, err := c.Create(dir)
 	if err != nil {
 		return err
 	}

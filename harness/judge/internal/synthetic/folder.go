@@ -2,15 +2,17 @@ package synthetic
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // Seal writes the run into a folder, like a real run.
 func (c *Case) Seal(dir string) error {
-	w, err := record.Create(dir, c.Run.Plan)
+	w, err := c.Create(dir)
 	if err != nil {
 		return err
 	}
@@ -34,4 +36,47 @@ func (c *Case) Seal(dir string) error {
 		return nil
 	}
 	return cmp.Or(w.Acknowledged("worker/0", 1, acks), w.Persisted(persisted), w.Environment(c.Run.Environment), w.Seal(c.Run.Facts))
+}
+
+// Create makes the folder of the run, with a thresholds file that asks for its profile.
+func (c *Case) Create(dir string) (*record.Writer, error) {
+	asked, err := thresholds(c.Run.Plan.Profile)
+	if err != nil {
+		return nil, err
+	}
+	c.Run.Plan.Thresholds.SHA256 = asked.Digest
+	w, err := record.Create(dir, c.Run.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.Thresholds(asked.Text)
+}
+
+// thresholds is a file that asks for a profile without flows, whose load has phases.
+func thresholds(p spec.Profile) (spec.File, error) {
+	type object map[string]any
+	slos := map[string][]any{}
+	for _, s := range p.SLOs {
+		condition := any(s.Expression)
+		if s.Basis != "" {
+			condition = object{"threshold": s.Expression, "basis": s.Basis}
+		}
+		slos[s.MetricText()] = append(slos[s.MetricText()], condition)
+	}
+	l := p.Load
+	profile := object{
+		"scenario": p.Scenario, "timeout": p.Timeout.String(), "slo": slos,
+		"load": object{
+			"unit": l.Unit, "target": l.Target, "warmup": l.Warmup.String(), "baseline": object{"rate": l.Baseline.Rate, "for": l.Baseline.For.String()},
+			"ramp": l.Ramp.String(), "hold": l.Hold.String(), "cooldown": l.Cooldown.String(),
+		},
+	}
+	if p.Ledger != nil {
+		profile["ledger"] = object{"persisted": p.Ledger.Persisted}
+	}
+	text, err := json.Marshal(object{"version": 1, "profiles": object{p.Name: profile}})
+	if err != nil {
+		return spec.File{}, err
+	}
+	return spec.Decode("thresholds.json", text)
 }

@@ -95,10 +95,9 @@ func (s Shape) Write(dir string) (err error) {
 	run := record.Plan{
 		Schema: "assay/plan/v1", Run: "20261127T080000Z-event-0000", Profile: p, Load: load,
 		Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
-		Thresholds: record.Digest{Path: "thresholds.json", SHA256: "sha256:11"},
-		Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "sha256:22"}},
-		Scope:      s.scope(),
-		Tool:       record.Tool{Version: "v0.0.0", Revision: "longrun", Go: "go1.26", K6: "v1.8.1"},
+		Scripts: []record.Digest{{Path: p.Scenario, SHA256: "sha256:22"}},
+		Scope:   s.scope(),
+		Tool:    record.Tool{Version: "v0.0.0", Revision: "longrun", Go: "go1.26", K6: "v1.8.1"},
 	}
 	w, err := record.Create(dir, run)
 	if err != nil {

@@ -1,8 +1,10 @@
 package synthetic
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,9 +89,10 @@ func (w *worker) run(ctx context.Context, archive string) error {
 			return err
 		}
 	}
-	if len(w.prepared) == 0 {
-		w.t0 = start.T0.Unix()
+	for i := range w.prepared {
+		w.prepared[i].move(start.T0.Unix() - w.t0)
 	}
+	w.t0 = start.T0.Unix()
 	w.fleet.begin(start.T0)
 	if err := w.report(ctx, start.T0); err != nil {
 		return err
@@ -170,6 +173,15 @@ func (w *worker) close(ctx context.Context, second int64) error {
 	return w.deliver(ctx, time.Now(), message{frames: len(frames), body: body})
 }
 
+// move makes the message one of a later second. To encode it again would cost what was saved
+// by preparing it.
+func (m *message) move(seconds int64) {
+	key := []byte("assay.second\x12\x06\x18") // and the length of a value: an integer of five bytes
+	before := binary.AppendUvarint(bytes.Clone(key), uint64(m.second))
+	m.second += seconds
+	m.body = bytes.ReplaceAll(m.body, before, binary.AppendUvarint(key, uint64(m.second)))
+}
+
 // message is the one of second i; false: it sends no more.
 func (w *worker) message(i int) (m message, more bool, err error) {
 	n, more := w.scheduled(i)
@@ -179,7 +191,7 @@ func (w *worker) message(i int) (m message, more bool, err error) {
 		}
 		return m, more, nil
 	}
-	m.second, m.transactions = w.t0+int64(i), n
+	m.second, m.transactions = w.t0+int64(min(i, len(w.fleet.arrivals)-1)), n
 	frames := w.frames.Second(m.second, n)
 	m.frames = len(frames)
 	m.body, err = metric.Encode(frames...)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"assay/harness/judge/certificate"
@@ -160,6 +161,9 @@ func (o Options) measure(ctx context.Context, p spec.Profile, m mode, rate float
 	o.Console.Say("reproduce: %s, at %g/s", m.name, rate)
 	r := o.Shared
 	r.ID, r.Profile, r.Scope, r.Seed, r.Target, r.Dir = trial.NewID(profile), p, spec.ScopeSmoke, o.Seed, s.url, folder
+	if r.Overrides = o.Overrides(); r.Overrides == nil {
+		r.Overrides = map[string]string{"rate": strconv.FormatFloat(rate, 'g', -1, 64)}
+	}
 	r.Limitations = append(r.Limitations[:len(r.Limitations):len(r.Limitations)], "the reference service, as in a field report: "+m.name)
 	result, _, err := trial.Certify(ctx, r, o.Console, nil, "", m.maker(s))
 	if err != nil {

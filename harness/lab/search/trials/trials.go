@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"assay/harness/hint"
@@ -105,7 +106,7 @@ func (t *Trials) options(rate float64) (run.Options, error) {
 	o.ID, o.Profile, o.Seed, o.Scope = trial.NewID(p.Name), p, t.Parameters.Seed+uint64(t.made), spec.ScopeSmoke
 	o.Dir = filepath.Join(t.Dir, o.ID)
 	o.Overrides = maps.Clone(t.Changed)
-	o.Overrides["rate"] = quantity.Exact(rate)
+	o.Overrides["rate"] = strconv.FormatFloat(rate, 'g', -1, 64) // exactly, so that the record can be compared with it
 	o.Limitations = []string{"a trial of " + t.Parameters.ID + ", which chose its rate by the results of other trials: it certifies nothing"}
 	if t.Limitation != "" {
 		o.Limitations = append(o.Limitations, t.Limitation)

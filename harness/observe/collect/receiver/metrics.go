@@ -45,6 +45,13 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(response) // a sender that has gone sends again
 }
 
+// Impossible is an error of Sinks.Frames: the frames were taken, and cannot have been
+// measured. Their sender is told so, and need not repeat them.
+type Impossible struct{ error }
+
+// NewImpossible says why frames cannot have been measured.
+func NewImpossible(why error) *Impossible { return &Impossible{why} }
+
 // refusedError is what is wrong with a message; to repeat it does not help.
 type refusedError struct {
 	error
@@ -82,6 +89,9 @@ func (r *Receiver) takeExport(body []byte) (number uint64, response []byte, err 
 	for _, f := range export.Frames {
 		if !metric.IsForeign(f.Source) {
 			return 0, nil, notTheSenders(f.Source)
+		}
+		if err := f.Check(); err != nil {
+			return 0, nil, &refusedError{fmt.Errorf("%s: %w", f.Source, err), http.StatusBadRequest}
 		}
 	}
 	number, err = r.take(export.Frames, nil)
@@ -136,10 +146,17 @@ func (r *Receiver) take(frames []metric.Frame, encoded []byte) (number uint64, e
 		fresh = append(fresh, f)
 	}
 	if len(fresh) > 0 {
-		if err := r.sinks.Frames(fresh, encoded); err != nil {
+		err := r.sinks.Frames(fresh, encoded)
+		var impossible *Impossible
+		if errors.As(err, &impossible) {
+			err = &refusedError{impossible, http.StatusUnprocessableEntity}
+		} else if err != nil {
 			return 0, err
 		}
 		maps.Copy(r.frames, highest)
+		if err != nil {
+			return 0, err
+		}
 	}
 	r.accepted++
 	return r.accepted, nil

@@ -1,0 +1,210 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
+	"assay/harness/observe/record"
+)
+
+// sealedAndOpened judges a run from its folder, whose manifest is right whatever its frames
+// hold.
+func sealedAndOpened(t testing.TB, c *synthetic.Case) Verdict {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := c.Seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Judge(r)
+}
+
+// slow has a p50 of about 200 ms.
+func slow(n int64) (float64, string) { return 150 + float64(n*37%100), metric.Completed }
+
+// asked is a run of a slow system of which p(50)<60 is asked.
+func asked() *synthetic.Case {
+	p := synthetic.Profile()
+	p.SLOs = append(p.SLOs[:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60))
+	return synthetic.New(p, 2, slow)
+}
+
+// However a worker writes its violations, a p50 of 200 ms is never a PASS of p(50)<60.
+func TestViolationsThatTheHistogramDenies(t *testing.T) {
+	if v := sealedAndOpened(t, asked()); v.Outcome != Fail {
+		t.Fatalf("as measured it is %s: %s", v.Outcome, v.Claim)
+	}
+	for name, change := range map[string]func(float64) float64{
+		"negative": times(-1), "zero": times(0), "half": times(0.5), "a fraction less": plus(-0.5), "one less": plus(-1), "NaN": times(math.NaN()), "endless": times(math.Inf(1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := asked()
+			for _, counter := range []string{metric.Violations, metric.ViolationsCleared} {
+				edit(c, "worker/1", counter, change)
+			}
+			v := sealedAndOpened(t, c)
+			r := ruleOf(t, v, "frames")
+			if v.Outcome != Invalid || r.Outcome != Invalid || !strings.HasPrefix(r.Detail, "worker/1 contradicts itself: ") {
+				t.Errorf("%s; frames is %s: %s", v.Outcome, r.Outcome, r.Detail)
+			}
+		})
+	}
+}
+
+// of changes the points of a name in a worker's frame; false: the frame has none.
+func of(name string, change func(p *metric.Point)) func(*rapid.T, *metric.Frame) bool {
+	return func(_ *rapid.T, f *metric.Frame) (found bool) {
+		for i := range f.Points {
+			if f.Points[i].Series.Name == name {
+				change(&f.Points[i])
+				found = true
+			}
+		}
+		return found
+	}
+}
+
+// contradictions change one frame of a worker into what it cannot have measured.
+var contradictions = map[string]func(*rapid.T, *metric.Frame) bool{
+	"a negative counter":        anyPoint(metric.Counter, func(p *metric.Point) { p.Value = -p.Value - 1 }),
+	"a counter that is NaN":     anyPoint(metric.Counter, func(p *metric.Point) { p.Value = math.NaN() }),
+	"a counter without end":     anyPoint(metric.Counter, func(p *metric.Point) { p.Value = math.Inf(1) }),
+	"a huge counter":            anyPoint(metric.Counter, func(p *metric.Point) { p.Value = 1e300 }),
+	"a gauge that is NaN":       anyPoint(metric.Gauge, func(p *metric.Point) { p.Value = math.NaN() }),
+	"a counter as a gauge":      anyPoint(metric.Counter, func(p *metric.Point) { p.Kind = metric.Gauge }),
+	"a gauge as a counter":      anyPoint(metric.Gauge, func(p *metric.Point) { p.Kind = metric.Counter }),
+	"a count as a histogram":    anyPoint(metric.Counter, func(p *metric.Point) { p.Kind, p.Hist = metric.Histogram, metrictest.Hist(p.Value) }),
+	"a latency too many":        of(metric.TransactionDuration, func(p *metric.Point) { p.Hist.Record(30, 1) }),
+	"a latency that is endless": of(metric.TransactionDuration, func(p *metric.Point) { p.Hist.Record(math.Inf(1), 1) }),
+	"a lag too many":            of(metric.GeneratorLag, func(p *metric.Point) { p.Hist.Record(0, 1) }),
+	"an outcome too many":       of(metric.Transactions, plusOne),
+	"an unknown outcome":        of(metric.Transactions, func(p *metric.Point) { p.Series = metric.Of(metric.Transactions, "outcome", "fine") }),
+	"an arrival too many":       of(metric.TransactionsScheduled, plusOne),
+	"half an arrival":           of(metric.TransactionsScheduled, func(p *metric.Point) { p.Value += 0.5 }),
+	"no sample of an SLO":       of(metric.Judged, func(p *metric.Point) { p.Value = 0 }),
+	"another sample of an SLO":  of(metric.Judged, plusOne),
+	"cleared of nothing":        of(metric.ViolationsCleared, func(p *metric.Point) { p.Value += 1000 }),
+	"more failures than requests": of(metric.RequestFailed+metric.RateOccurred, func(p *metric.Point) {
+		p.Value += 1000
+	}),
+	"a request that did not fail": of(metric.RequestFailed+metric.RateTotal, plusOne),
+	"slower requests":             of(metric.RequestDuration, func(p *metric.Point) { p.Hist.Record(9000, 1) }),
+	"displaced, and not late": func(_ *rapid.T, f *metric.Frame) bool {
+		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorDisplaced), 1))
+		return true
+	},
+	"lost, and not dropped": func(_ *rapid.T, f *metric.Frame) bool {
+		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorDropped), 1))
+		return true
+	},
+	"not completed by the generator, and completed": func(_ *rapid.T, f *metric.Frame) bool {
+		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorUndone), 1000))
+		return true
+	},
+	"what another source measures": func(t *rapid.T, f *metric.Frame) bool {
+		name := rapid.SampledFrom([]string{metric.DBSample, metric.ServiceQueries, metric.ReceiveDelay, metric.HostCPU}).Draw(t, "metric")
+		d, _ := metric.Find(name)
+		f.Points = append(f.Points, metric.Point{Series: metric.Of(name), Kind: d.Kind, Value: 1})
+		return true
+	},
+	"before the load":          func(_ *rapid.T, f *metric.Frame) bool { f.Second -= 3600; return true },
+	"after the load":           func(_ *rapid.T, f *metric.Frame) bool { f.Second += 3600; return true },
+	"several seconds at once":  func(_ *rapid.T, f *metric.Frame) bool { f.Length = 2; return true },
+	"a frame without a number": func(_ *rapid.T, f *metric.Frame) bool { f.Sequence = 0; return true },
+}
+
+func plusOne(p *metric.Point) { p.Value++ }
+
+// anyPoint changes a point of a kind that the catalogue knows.
+func anyPoint(kind metric.Kind, change func(p *metric.Point)) func(*rapid.T, *metric.Frame) bool {
+	return func(t *rapid.T, f *metric.Frame) bool {
+		var all []int
+		for i, p := range f.Points {
+			if p.Kind == kind && !slices.Contains([]string{metric.EndedIterationTime, metric.EndedRequestTime, metric.EndedBlockedTime}, p.Series.Name) {
+				all = append(all, i)
+			}
+		}
+		if len(all) == 0 {
+			return false
+		}
+		change(&f.Points[rapid.SampledFrom(all).Draw(t, "point")])
+		return true
+	}
+}
+
+// One contradiction in one frame makes a run INVALID, by name of its worker. Without it the
+// same run, from the same folder, is judged as it was.
+func TestContradictionsAreFound(t *testing.T) {
+	systems := map[string]synthetic.System{"healthy": synthetic.Healthy, "slow": slow}
+	short := synthetic.Profile()
+	short.Load.Warmup, short.Load.Baseline.For, short.Load.Ramp, short.Load.Hold, short.Load.Cooldown = time.Second, time.Second, time.Second, 10*time.Second, time.Second
+	contradictions := maps.Clone(contradictions)
+	contradictions["a coarse histogram"] = of(metric.TransactionDuration, func(p *metric.Point) {
+		p.Hist = metrictest.Explicit(t, []float64{10, 1000}, slices.Repeat([]float64{30}, int(p.Hist.Count()))...)
+	})
+	for name, contradict := range contradictions {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				system := rapid.SampledFrom([]string{"healthy", "slow"}).Draw(rt, "system")
+				c := synthetic.New(short, 2, systems[system])
+				worker := rapid.IntRange(0, 1).Draw(rt, "worker")
+				var frames []int
+				for i, f := range c.Frames {
+					if f.Source == metric.WorkerSource(worker) && !f.Closing {
+						frames = append(frames, i)
+					}
+				}
+				if !contradict(rt, &c.Frames[rapid.SampledFrom(frames).Draw(rt, "frame")]) {
+					rt.Skip("the frame has no such point")
+				}
+				v := sealedAndOpened(t, c)
+				r := ruleOf(t, v, "frames")
+				if want := fmt.Sprintf("worker/%d contradicts itself: ", worker); v.Outcome != Invalid || r.Outcome != Invalid || !strings.HasPrefix(r.Detail, want) || !strings.Contains(r.Advice, "build of Assay") {
+					rt.Errorf("%s; frames is %s: %s; %s", v.Outcome, r.Outcome, r.Detail, r.Advice)
+				}
+			})
+		})
+	}
+	for name, system := range systems {
+		c := synthetic.New(synthetic.Profile(), 2, system)
+		before, after := Judge(c.Record()), sealedAndOpened(t, c)
+		if before.Outcome != after.Outcome || before.Claim != after.Claim {
+			t.Errorf("%s: %s instead of %s: %s", name, after.Outcome, before.Outcome, after.Claim)
+		}
+	}
+}
+
+// Two workers whose lies cancel each other are found, too.
+func TestContradictionsOfEachWorker(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	for worker, n := range []float64{1, -1} {
+		edit(c, metric.WorkerSource(worker), metric.TransactionsScheduled, plus(n))
+	}
+	r := ruleOf(t, sealedAndOpened(t, c), "frames")
+	if want := "worker/0 contradicts itself: second 0 of the load: 1 of its scheduled transactions have no outcome; worker/1 contradicts itself: second 0 of the load: 1 more transactions have ended than were scheduled"; r.Detail != want {
+		t.Errorf("%s: %s", r.Outcome, r.Detail)
+	}
+}
+
+// A frame after the closing frame is of somebody else, and adds nothing.
+func TestFramesAfterTheEnd(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	c.Frames = append(c.Frames, metric.Frame{Source: "worker/0", Sequence: 1000, Second: synthetic.T0.Unix() + 20})
+	if r := ruleOf(t, sealedAndOpened(t, c), "frames"); r.Detail != "worker/0 contradicts itself: it has reported after its end" {
+		t.Errorf("%s: %s", r.Outcome, r.Detail)
+	}
+}

@@ -1,0 +1,116 @@
+package k6
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"go.k6.io/k6/metrics"
+	"pgregory.net/rapid"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/plan"
+	"assay/harness/spec"
+)
+
+// Whatever the target and the script do, no frame of a worker contradicts itself: a run
+// that only looks odd is never INVALID for it.
+func TestWorkersDoNotContradictThemselves(t *testing.T) {
+	slos := append(
+		paySLOs(),
+		spec.SLO{Metric: "transaction_duration", Expression: "p(50)<64", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 64},
+		spec.SLO{Metric: "transaction_duration", Expression: "max<=256", Aggregate: spec.Max, Operator: "<=", Bound: 256},
+		spec.SLO{Metric: "http_req_duration", Expression: "p(50)<128", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 128},
+		spec.SLO{Metric: "http_req_failed", Selector: []metric.Label{{Key: "name", Value: "pay"}}, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
+		spec.SLO{Metric: "own_time", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
+		spec.SLO{Metric: "own_rate", Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
+	)
+	p := spec.Profile{Name: "payment", Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second, SLOs: slos}
+	load, err := plan.New(p, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		k := newK6Metrics()
+		time1 := k.registry.MustNewMetric("own_time", metrics.Trend, metrics.Time)
+		rate := k.registry.MustNewMetric("own_rate", metrics.Rate)
+		count := k.registry.MustNewMetric("own_count", metrics.Counter)
+		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, DisplacedAfter: load.DisplacedAfter, Timeout: p.Timeout}}})
+		t0 := time.Now().Truncate(time.Second)
+		a.start(t0, t0)
+		ms := rapid.SampledFrom([]time.Duration{0, 1, 63999999, 64 * time.Millisecond, 128 * time.Millisecond, 200 * time.Millisecond, 250 * time.Millisecond, 256 * time.Millisecond, 256000001, 3 * time.Second})
+		value := rapid.OneOf(rapid.SampledFrom([]float64{0, -5, 250, 256, math.Inf(1), math.Inf(-1), 1e308}), rapid.Float64())
+		names := rapid.IntRange(1, 300).Draw(rt, "names")
+		checker := record.NewChecker(record.Plan{Profile: p, Load: load})
+		checker.Start(t0)
+		scheduled := map[int64]int64{}
+		sequence := uint64(0)
+		send := func(end int64) {
+			drained := a.take(end)
+			for i, second := range drained.seconds {
+				sequence++
+				f := metric.Frame{Source: "worker/0", Sequence: sequence, Second: second, Points: drained.buckets[i].points(drained.series, drained.kinds)}
+				sent, err := metric.Encode(f)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				got, err := metric.Decode(sent)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if err := checker.Frame(got[0]); err != nil {
+					rt.Errorf("second %d: %v", second-t0.Unix(), err)
+				}
+			}
+			a.recycle(drained)
+		}
+		for i := range rapid.IntRange(1, 40).Draw(rt, "transactions") {
+			vu := fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "VU"))
+			due := time.Duration(rapid.IntRange(0, 9999).Draw(rt, "due")) * time.Millisecond
+			scheduled[int64(due/time.Second)]++
+			txn := &arrivals.Transaction{
+				Scenario: "payment", Due: due, Latency: ms.Draw(rt, "latency"), VU: vu, Lag: ms.Draw(rt, "lag"), Queueing: ms.Draw(rt, "queueing"),
+				Outcome: rapid.SampledFrom([]arrivals.Outcome{arrivals.Completed, arrivals.Failed, arrivals.TimedOut, arrivals.Dropped}).Draw(rt, "outcome"), Interrupted: i%7 == 0,
+			}
+			if txn.Outcome == arrivals.Dropped {
+				txn.VU = ""
+				a.add([]metrics.SampleContainer{txn})
+				continue
+			}
+			start := arrivals.TransactionStart(*txn)
+			a.add([]metrics.SampleContainer{&start})
+			for range rapid.IntRange(0, 3).Draw(rt, "requests") {
+				name := fmt.Sprint("pay", rapid.IntRange(0, names).Draw(rt, "name"))
+				if rapid.Bool().Draw(rt, "pay") {
+					name = "pay"
+				}
+				at := t0.Add(due + txn.Latency)
+				tags := k.registry.RootTagSet().With(arrivals.VUTag, vu).With("scenario", "payment").With("name", name)
+				own := func(m *metrics.Metric, v float64) metrics.Sample {
+					return metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: at, Value: v}
+				}
+				a.add([]metrics.SampleContainer{
+					k.trail(at, name, vu, ms.Draw(rt, "took"), rapid.Bool().Draw(rt, "failed")),
+					own(time1, value.Draw(rt, "own time")), own(rate, value.Draw(rt, "own rate")), own(count, value.Draw(rt, "own count")),
+				})
+			}
+			if rapid.Bool().Draw(rt, "ends later") {
+				send(t0.Unix() + int64(due/time.Second) + 1)
+			}
+			a.add([]metrics.SampleContainer{txn})
+		}
+		for second, n := range scheduled {
+			a.add([]metrics.SampleContainer{arrivals.Scheduled{Scenario: "payment", Second: second, Slots: n}})
+		}
+		send(1 << 62)
+		if err := checker.Frame(metric.Frame{Source: "worker/0", Sequence: sequence + 1, Second: t0.Unix(), Closing: true, Points: a.closing(sequence)}); err != nil {
+			rt.Error(err)
+		}
+		if all := checker.Unaccounted(); len(all) > 0 {
+			rt.Errorf("%+v", all)
+		}
+	})
+}
