@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,7 +17,6 @@ import (
 	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
-	"assay/harness/spec"
 )
 
 // The reports in a run folder, next to certificate.json.
@@ -41,12 +41,8 @@ func PublishSearch(dir string, r Result, key *signature.PrivateKey) (issue.Issue
 // Rejudge judges a sealed run folder by the SLOs and rules of another thresholds
 // file. It publishes the certificate, with a copy of that file, in a subfolder: the
 // certificate of the run itself is not changed.
-func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.Issue, error) {
-	text, err := os.ReadFile(thresholds)
-	if err != nil {
-		return Result{}, issue.Issue{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name a file of profiles: --thresholds FILE")
-	}
-	file, err := spec.Decode(thresholds, text)
+func Rejudge(ctx context.Context, dir, thresholds string, key *signature.PrivateKey) (Result, issue.Issue, error) {
+	file, err := ReadThresholds(ctx, thresholds)
 	if err != nil {
 		return Result{}, issue.Issue{}, err
 	}
@@ -55,7 +51,7 @@ func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.I
 		return Result{}, issue.Issue{}, err
 	}
 	r := Result{again, verdict.Judge(again)}
-	i, err := publish(dir, issue.RejudgedDir, r, key, false, issue.File{Name: issue.ThresholdsFile, Data: text})
+	i, err := publish(dir, issue.RejudgedDir, r, key, false, issue.File{Name: issue.ThresholdsFile, Data: file.Text})
 	return r, i, err
 }
 

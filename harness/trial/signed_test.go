@@ -167,7 +167,7 @@ func TestRejudgedElsewhere(t *testing.T) {
 	if err := os.Symlink(elsewhere, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Rejudge(dir, thresholds, nil); err == nil || !strings.Contains(err.Error(), "rejudged is not a folder") {
+	if _, _, err := Rejudge(t.Context(), dir, thresholds, nil); err == nil || !strings.Contains(err.Error(), "rejudged is not a folder") {
 		t.Errorf("%v", err)
 	}
 	if all, err := os.ReadDir(elsewhere); err != nil || len(all) != 1 || string(read(t, elsewhere, issue.ThresholdsFile)) != "mine" {
@@ -176,7 +176,7 @@ func TestRejudgedElsewhere(t *testing.T) {
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
 	}
-	if _, i, err := Rejudge(dir, thresholds, nil); err != nil || !bytes.Equal(read(t, i.Path()), i.Data) || string(read(t, link, issue.ThresholdsFile)) != text {
+	if _, i, err := Rejudge(t.Context(), dir, thresholds, nil); err != nil || !bytes.Equal(read(t, i.Path()), i.Data) || string(read(t, link, issue.ThresholdsFile)) != text {
 		t.Errorf("%v", err)
 	}
 }

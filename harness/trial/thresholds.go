@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/spec"
 )
 
@@ -19,7 +21,35 @@ func ReadThresholds(ctx context.Context, path string) (spec.File, error) {
 	if err != nil {
 		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name the file with --thresholds FILE, or write one with: assay init DIR")
 	}
-	return spec.Decode(path, data)
+	file, err := spec.Decode(path, data)
+	if err != nil {
+		return spec.File{}, err
+	}
+	return file, checkSecrets(file)
+}
+
+// checkSecrets refuses a file with a secret of this process, as it is copied into the record.
+// Only values that are free text are looked at: a password may be a word of the rest.
+func checkSecrets(f spec.File) error {
+	for _, name := range slices.Sorted(maps.Keys(f.Profiles)) {
+		p := f.Profiles[name]
+		at := ""
+		for _, variable := range slices.Sorted(maps.Keys(p.Env)) {
+			if mask.Text(p.Env[variable]) != p.Env[variable] {
+				at = "env." + variable
+			}
+		}
+		for i, fault := range p.Faults {
+			if commands := slices.Concat(fault.Run, fault.Undo); !slices.Equal(mask.Texts(commands), commands) {
+				at = fmt.Sprintf("faults[%d]", i)
+			}
+		}
+		if at != "" {
+			return hint.With(fmt.Errorf("%s: profiles.%s.%s holds a secret of the environment, and the file is copied into the record", f.Path, name, at),
+				"let the script read it from a file, open('secret.txt'), and a command from a variable")
+		}
+	}
+	return nil
 }
 
 // LoadChange is the command line's changes to a profile's load. A nil field changes

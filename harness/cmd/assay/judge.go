@@ -41,7 +41,7 @@ of the run itself is not changed.`,
 			}
 			judge := func() (r trial.Result, i issue.Issue, err error) {
 				if c.Flags().Changed("thresholds") {
-					return trial.Rejudge(args[0], thresholds, key)
+					return trial.Rejudge(c.Context(), args[0], thresholds, key)
 				}
 				if r, err = trial.Open(args[0]); err == nil {
 					i, err = trial.Publish(args[0], r, key)

@@ -10,16 +10,6 @@ import (
 // hold a secret of this process. Words of the record's own are left: a password may be one
 // of them.
 
-func (p Plan) masked() Plan {
-	p.Profile.Env = mask.Values(p.Profile.Env)
-	p.Profile.Faults = slices.Clone(p.Profile.Faults)
-	for i := range p.Profile.Faults {
-		f := &p.Profile.Faults[i]
-		f.Run, f.Undo = mask.Texts(f.Run), mask.Texts(f.Undo)
-	}
-	return p
-}
-
 func (e Environment) masked() Environment {
 	if d := e.Database; d != nil {
 		shown := *d

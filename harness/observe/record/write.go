@@ -150,7 +150,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 			return nil, fmt.Errorf("create run folder: %w", err)
 		}
 	}
-	if err := w.writeJSON(planFile, p.masked()); err != nil {
+	if err := w.writeJSON(planFile, p); err != nil {
 		return nil, err
 	}
 	w.frames, err = createZstd(w.path(framesFile), w.encoder)

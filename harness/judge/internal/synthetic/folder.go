@@ -52,7 +52,8 @@ func (c *Case) Create(dir string) (*record.Writer, error) {
 	return w, w.Thresholds(asked.Text)
 }
 
-// thresholds is a file that asks for a profile without flows, whose load has phases.
+// thresholds is a file that asks for a profile without flows, whose load has phases, and which
+// relaxes no rule but generator-drops.
 func thresholds(p spec.Profile) (spec.File, error) {
 	type object map[string]any
 	slos := map[string][]any{}
@@ -70,6 +71,9 @@ func thresholds(p spec.Profile) (spec.File, error) {
 			"unit": l.Unit, "target": l.Target, "warmup": l.Warmup.String(), "baseline": object{"rate": l.Baseline.Rate, "for": l.Baseline.For.String()},
 			"ramp": l.Ramp.String(), "hold": l.Hold.String(), "cooldown": l.Cooldown.String(),
 		},
+	}
+	if p.Rules.GeneratorDrops != nil {
+		profile["rules"] = object{"generator-drops": *p.Rules.GeneratorDrops}
 	}
 	if p.Ledger != nil {
 		profile["ledger"] = object{"persisted": p.Ledger.Persisted}
