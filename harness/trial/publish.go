@@ -58,6 +58,9 @@ func Rejudge(ctx context.Context, dir, thresholds string, key *signature.Private
 // publish renders all files, and more that are given, before it writes the first into a run
 // folder, or into sub below it. searched: this process has made the search in the folder.
 func publish(dir, sub string, r Result, key *signature.PrivateKey, searched bool, files ...issue.File) (issue.Issue, error) {
+	if r.Record.Plan.Thresholds.SHA256 == "" {
+		return issue.Issue{}, hint.With(fmt.Errorf("%s: no certificate is made: the plan names no thresholds, so that nobody has asked for its SLOs", dir), hint.Of(record.ErrChanged))
+	}
 	f, err := issue.Open(dir, sub, key)
 	if err != nil {
 		return issue.Issue{}, err

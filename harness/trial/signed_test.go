@@ -68,6 +68,18 @@ func verify(t *testing.T, dir string, r Result, key *signature.PrivateKey) audit
 	return report
 }
 
+// A record whose plan names no thresholds file could have any SLOs.
+func TestNobodyAskedForTheSLOs(t *testing.T) {
+	dir, r := sealedRun(t, nil)
+	r.Record.Plan.Thresholds.SHA256 = ""
+	if _, err := Publish(dir, r, nil); err == nil || !strings.Contains(err.Error(), "the plan names no thresholds") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, issue.CertificateFile)); err == nil {
+		t.Error("there is a certificate")
+	}
+}
+
 // The signature covers each page and the search that followed the run, and no other search:
 // what somebody has put into the folder is neither shown nor signed by judging again.
 func TestSignedPages(t *testing.T) {
