@@ -63,15 +63,9 @@ func TestReconcile(t *testing.T) {
 		// The database hangs at the query, here by a lock: that is no data, and no hang.
 		"locked": {wait: minute, timeout: 2 * time.Second, meanwhile: func(t *testing.T, _ func(), _ string) {
 			t.Helper()
-			conn, err := root.Conn(context.Background())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			t.Cleanup(func() { _ = conn.Close() }) // which releases the lock
-			if _, err := conn.ExecContext(context.Background(), "LOCK TABLES shop.locked WRITE"); err != nil {
-				t.Error(err)
-			}
+			locker := mysqldtest.Open(t, server.DSN()) // closed with the subtest, which releases the lock
+			locker.SetMaxOpenConns(1)
+			mysqldtest.Exec(t, locker, "LOCK TABLES shop.locked WRITE")
 		}, want: record.LedgerFact{State: record.StateFailed, Reason: "timed out"}, writes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
