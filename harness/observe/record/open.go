@@ -111,7 +111,7 @@ func (r Run) ReadTimeline(dir string, leaveOut func(metric.Point) bool) (*Timeli
 func ReadManifest(dir string) ([]byte, error) {
 	manifest, err := manifestOrWhyNot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open record %s: %w", dir, err)
+		return nil, hint.Or(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
 	}
 	return manifest, nil
 }
@@ -145,7 +145,7 @@ func unchanged(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if err := compareFiles(filepath.Join(dir, EvidenceDir), manifest); err != nil {
-		return nil, fmt.Errorf("open record %s: %w", dir, err)
+		return nil, hint.Or(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
 	}
 	return manifest, nil
 }
