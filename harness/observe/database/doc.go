@@ -2,7 +2,7 @@
 // common: parsed DSNs, open databases, dialects, classified server errors, and
 // errors that name a remedy.
 //
-// Input: nothing; of the families it knows the first bytes alone. Output: the types that the drivers
-// (collect/mysql, collect/postgres) fill in, that package databases selects from,
-// and that ledger, preflight and experiments use.
+// Input: the first bytes that a server sends; beyond these, it knows no family. Output:
+// the types that the drivers (collect/mysql, collect/postgres) fill in, that package
+// databases selects from, and that ledger, preflight and experiments use.
 package database

@@ -24,8 +24,8 @@ func checkSchema(is, want string) error {
 	return nil
 }
 
-// check returns an error for a plan that no run could have had: of what a record holds,
-// everything else is sized by it.
+// check returns an error for a plan that no run could have had. What else a record holds is
+// bounded by its plan.
 func (p Plan) check() error {
 	switch {
 	case p.Schema != planSchema:

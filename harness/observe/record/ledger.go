@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -181,7 +180,6 @@ func eachEntry(dir string, visit func(ledger.Side, ledger.Entry) error) error {
 func eachLedgerFile(dir string, visit func(name string, side ledger.Side) error) error {
 	below := filepath.Join(EvidenceDir, ledgerDir)
 	files, err := readFolder(filepath.Join(dir, below), maxFiles)
-	slices.SortFunc(files, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if err != nil {
 		return err
 	}

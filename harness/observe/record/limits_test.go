@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"assay/harness/hint"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/plan"
@@ -198,8 +199,8 @@ func TestKindsOfFilesInARecord(t *testing.T) {
 				sealed := filepath.Join(dir, EvidenceDir, manifestFile)
 				must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": ""}]}`, manifestSchema, strings.TrimPrefix(at, "evidence/"), int64(8<<30)), 0o644))
 			}
-			if _, err := Open(dir); err == nil {
-				t.Errorf("%s is a %s, and the record is opened", at, name)
+			if _, err := Open(dir); err == nil || hint.Of(err) == "" {
+				t.Errorf("%s is a %s: %v, with the hint %q", at, name, err, hint.Of(err))
 			}
 			_ = EachFrame(dir, func(metric.Frame) error { return nil }) // it ends
 			_, _ = ReadPlan(dir)

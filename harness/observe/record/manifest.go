@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"assay/harness/foreign"
@@ -81,7 +82,7 @@ func sizesOf(evidence string) (map[string]int64, error) {
 	return sizes, nil
 }
 
-// readFolder reads the entries of a folder, of which there may be so many.
+// readFolder reads the entries of a folder, sorted by name, of which there may be so many.
 func readFolder(path string, limit int) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -95,6 +96,7 @@ func readFolder(path string, limit int) ([]fs.DirEntry, error) {
 	case err == nil && len(entries) > limit:
 		err = fmt.Errorf("a record has at most %d files", maxFiles)
 	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
 

@@ -119,7 +119,7 @@ func (r Run) readTimeline(dir string, checker *Checker) (*Timeline, []Contradict
 func ReadManifest(dir string) ([]byte, error) {
 	manifest, err := manifestOrWhyNot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open record %s: %w", dir, err)
+		return nil, hint.Or(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
 	}
 	return manifest, nil
 }
@@ -153,7 +153,7 @@ func unchanged(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if err := compareFiles(filepath.Join(dir, EvidenceDir), manifest); err != nil {
-		return nil, fmt.Errorf("open record %s: %w", dir, err)
+		return nil, hint.Or(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
 	}
 	return manifest, nil
 }

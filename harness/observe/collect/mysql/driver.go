@@ -25,7 +25,7 @@ func (Driver) Accepts(string) bool { return true }
 
 // Open opens the database at the DSN, with sessions whose time zone is UTC.
 func (Driver) Open(dsn string) (*database.DB, error) {
-	c, err := Config(dsn)
+	c, err := ownConfig(dsn)
 	if err != nil {
 		return nil, err
 	}

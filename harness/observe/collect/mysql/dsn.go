@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -79,6 +80,17 @@ func Config(dsn string) (*driver.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// ownConfig is Config for connections of Assay's own, without the DSN's charset: the driver
+// would set it before it is known who answers. The driver's own charset is as good, because
+// the server converts.
+func ownConfig(dsn string) (*driver.Config, error) {
+	dsn = escapePath(dsn)
+	slash := strings.LastIndexByte(dsn, '/')
+	schema, query, _ := strings.Cut(dsn[slash+1:], "?")
+	parameters := slices.DeleteFunc(strings.Split(query, "&"), func(p string) bool { return strings.HasPrefix(p, "charset=") })
+	return Config(dsn[:slash+1] + schema + "?" + strings.Join(parameters, "&"))
 }
 
 // parse reads a DSN and leaves Assay's parameters in Params.

@@ -53,7 +53,7 @@ type link struct {
 }
 
 func newLink(dsn string) (*link, error) {
-	c, err := Config(dsn)
+	c, err := ownConfig(dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -35,17 +35,17 @@ func TestPoolerIsRefused(t *testing.T) {
 			for name, named := range map[string]string{"": "such as ProxySQL or MaxScale", "(ProxySQL)": "ProxySQL", "MariaDB MaxScale 24": "MaxScale"} {
 				pooler := databasetest.MySQLPooler(t, server, "pooled", "secret", name)
 				other := mysqldtest.Open(t, at(pooler, "")) // another client of the pooler
-				const settings = "SELECT CONCAT_WS(' ', @@SESSION.time_zone, @@SESSION.autocommit, @@SESSION.lock_wait_timeout, @@SESSION.sql_mode)"
+				const settings = "SELECT CONCAT_WS(' ', @@SESSION.time_zone, @@SESSION.autocommit, @@SESSION.lock_wait_timeout, @@SESSION.sql_mode, @@SESSION.character_set_client)"
 				var before, after string
 				if err := other.QueryRow(settings).Scan(&before); err != nil {
 					t.Fatal(err)
 				}
-				db, err := databases.Open(at(pooler, "?sql_mode=%27ANSI%27"))
+				db, err := databases.Open(at(pooler, "?charset=latin1&sql_mode=%27ANSI%27"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				_, examined := mysql.Driver{}.Examine(t.Context(), at(pooler, ""))
-				for _, err := range []error{database.Ping(t.Context(), db), examined, collector(t, at(pooler, "")).Start(t.Context())} {
+				for _, err := range []error{database.Ping(t.Context(), db), examined, collector(t, at(pooler, "?charset=latin1")).Start(t.Context())} {
 					if !errors.Is(err, database.ErrPooler) || !strings.Contains(databases.Reason(err), "a connection pooler ("+named+") answers there") || !strings.HasPrefix(hint.Of(err), "name the server itself") {
 						t.Errorf("%q: %v; %s", name, err, hint.Of(err))
 					}
