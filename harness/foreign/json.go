@@ -2,12 +2,13 @@ package foreign
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // maxDepth is how deep values of a document may be nested.
@@ -36,12 +37,10 @@ func CheckJSON(data []byte, values int) error {
 }
 
 // DecodeJSON decodes a document that CheckJSON accepts, and that has no other keys than
-// into.
+// into: keys of another case are others, as they are for every other reader.
 func DecodeJSON(data []byte, values int, into any) error {
 	if err := CheckJSON(data, values); err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+	return json.Unmarshal(data, into, jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), json.RejectUnknownMembers(true))
 }

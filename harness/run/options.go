@@ -36,7 +36,7 @@ type Options struct {
 	Readers       []string           // DSNs of replicas whose lag is watched
 	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
 	Runs          string             // folder of all runs, for what earlier ones have shown; empty: none
-	Scope         string             // "smoke" or "certificate"
+	Scope         string             // "smoke", "certificate" or "trial"
 	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
 	Executable    string             // this program, re-executed as workers
 	Tool          record.Tool

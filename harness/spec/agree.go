@@ -2,17 +2,21 @@ package spec
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
+
+	"assay/harness/foreign"
 )
+
+// maxSLOValues bounds the JSON values of a stored SLO, with its selector.
+const maxSLOValues = 10_000
 
 // UnmarshalJSON reads an SLO of a plan. What is stored beside its expression, for whoever
 // reads the plan without this package, must be what the expression says.
 func (s *SLO) UnmarshalJSON(data []byte) error {
 	type stored SLO
 	var is stored
-	if err := json.Unmarshal(data, &is); err != nil {
+	if err := foreign.DecodeJSON(data, maxSLOValues, &is); err != nil {
 		return err
 	}
 	const rounding = 1e-12 // of a quantile that a program has computed

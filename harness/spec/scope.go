@@ -6,6 +6,9 @@ import "time"
 const (
 	ScopeSmoke       = "smoke"
 	ScopeCertificate = "certificate"
+	// ScopeTrial is of a run whose rate, system or load was chosen for something else, as by
+	// a search or an experiment: it is judged like a smoke, and certifies nothing.
+	ScopeTrial = "trial"
 )
 
 // CertificateHold is the least time for which a run of scope certificate holds its

@@ -171,10 +171,10 @@ func (s SLO) BasisIn(scope string) Basis {
 	switch {
 	case s.Basis != "":
 		return s.Basis
-	case scope == ScopeSmoke:
-		return Counted
+	case scope == ScopeCertificate:
+		return Inferred
 	}
-	return Inferred
+	return Counted
 }
 
 // Rules are the limits of the validity rules that a profile may override;

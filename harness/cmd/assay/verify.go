@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"time"
 
@@ -18,6 +19,7 @@ type verifyFlags struct {
 	db   string
 	json bool
 
+	required                     audit.Required
 	allowRejudged, allowUnsealed bool
 }
 
@@ -59,34 +61,35 @@ system, or of last month. docs/trust.md says what a PASS rests on.`,
 	fs.StringVar(&f.key, "key", "", "the issuer's public key, PKIX PEM; without it no signature is checked")
 	fs.StringVar(&f.db, "db", "", "also compare the fingerprint of this database: its DSN without the password, which ASSAY_DB holds")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
-	fs.String(audit.ProfileCheck, "", "require a certificate of this profile")
-	fs.String(audit.Target, "", "require a certificate for this base URL")
-	fs.String(audit.Scope, "", "require this scope: certificate, or smoke, which a certificate meets too")
-	fs.String(audit.MinRate, "", "require at least this target rate, with several flows their sum: in the certificate's unit, or with its unit, like 500tps")
-	fs.String(audit.Revision, "", "require this build of the service under test, as a label of its *_build_info gauge has it (the build of assay itself is the tool of the report)")
-	fs.String(audit.NotBefore, "", "require a certificate issued since this time, like 2026-11-20T12:00:00Z, or in this time, like 24h")
+	fs.Var(requirement{&f.required.Profile}, audit.ProfileCheck, "require a certificate of this profile")
+	fs.Var(requirement{&f.required.Target}, audit.Target, "require a certificate for this base URL")
+	fs.Var(requirement{&f.required.Scope}, audit.Scope, "require this scope: certificate, or smoke, which a certificate meets too")
+	fs.Var(requirement{&f.required.MinRate}, audit.MinRate, "require at least this target rate, with several flows their sum: in the certificate's unit, or with its unit, like 500tps")
+	fs.Var(requirement{&f.required.Revision}, audit.Revision, "require this build of the service under test, as a label of its *_build_info gauge has it (the build of assay itself is the tool of the report)")
+	fs.Var(requirement{&f.required.NotBefore}, audit.NotBefore, "require a certificate issued since this time, like 2026-11-20T12:00:00Z, or in this time, like 24h")
 	fs.BoolVar(&f.allowRejudged, "allow-rejudged", false, "accept a certificate by other thresholds than those of the run (judge --thresholds)")
 	fs.BoolVar(&f.allowUnsealed, "allow-unsealed", false, "accept a record that the issuer's key has not sealed when the run ended")
 	return c
 }
 
-// required is what the flags that are given require.
-func required(c *cobra.Command) (r audit.Required) {
-	for name, text := range map[string]**string{
-		audit.ProfileCheck: &r.Profile, audit.Target: &r.Target, audit.Scope: &r.Scope,
-		audit.MinRate: &r.MinRate, audit.Revision: &r.Revision, audit.NotBefore: &r.NotBefore,
-	} {
-		if flag := c.Flags().Lookup(name); flag.Changed {
-			value := flag.Value.String()
-			*text = &value
-		}
+// requirement is the value of a flag that states what a gate requires, once.
+type requirement struct{ text **string }
+
+func (q requirement) Set(text string) error {
+	if *q.text != nil {
+		return errors.New("it is required twice")
 	}
-	return r
+	*q.text = &text
+	return nil
 }
+
+func (q requirement) String() string { return "" }
+
+func (q requirement) Type() string { return "string" }
 
 func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	o := audit.Options{
-		Now: time.Now(), Tool: trial.Tool(), Required: required(c), AllowRejudged: f.allowRejudged, AllowUnsealed: f.allowUnsealed,
+		Now: time.Now(), Tool: trial.Tool(), Required: f.required, AllowRejudged: f.allowRejudged, AllowUnsealed: f.allowUnsealed,
 	}
 	if c.Flags().Changed("key") {
 		key, err := signature.ReadPublic(f.key)

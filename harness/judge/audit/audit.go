@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"assay/harness/foreign"
+	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
@@ -35,6 +37,9 @@ func Verify(path string, o Options) (r Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if len(required) > 0 && o.Key == nil {
+		return Report{}, hint.With(fmt.Errorf("--%s without --key: anybody may have written what is required", required[0].name), "name the issuer's public key: --key assay.pub")
+	}
 	f, err := find(path)
 	if err != nil {
 		return Report{}, err
@@ -56,6 +61,7 @@ func Verify(path string, o Options) (r Report, err error) {
 			checkFingerprint(&r, f, run, opened)
 			checkDatabase(&r, f, o.Database)
 			checkRejudged(&r, f, o)
+			checkTrial(&r, f)
 			checkRequired(&r, f, required)
 		},
 	} {

@@ -217,6 +217,13 @@ func requireIssued(now time.Time) func(text string) (condition, error) {
 	}
 }
 
+// checkTrial refuses a run that was not made to certify.
+func checkTrial(r *Report, f files) {
+	if f.decoded && f.stated.Scope == spec.ScopeTrial {
+		r.add(Scope, Failed, "a trial certifies nothing: its load or its system was chosen by a search, an experiment or the like")
+	}
+}
+
 // checkRequired compares what the certificate states with what is required.
 func checkRequired(r *Report, f files, all []requirement) {
 	for _, q := range all {

@@ -271,3 +271,14 @@ func TestIssuedLater(t *testing.T) {
 		}
 	}
 }
+
+// A trial of a search, an experiment or the like is authentic, and opens no gate.
+func TestTrial(t *testing.T) {
+	key := newKey(t, signature.Ed25519)
+	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+	c.Run.Plan.Run, c.Run.Plan.Scope = "a", spec.ScopeTrial
+	r := verify(t, certifyCase(t, c, &key), options(&key))
+	if r.Verdict != "PASS" || !slices.Equal(r.Broken, []string{Scope}) || r.Authentic || !strings.Contains(r.Problem(), "a trial certifies nothing") {
+		t.Errorf("%s, broken %v: %s", r.Verdict, r.Broken, r.Problem())
+	}
+}

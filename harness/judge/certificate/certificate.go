@@ -41,7 +41,7 @@ type Certificate struct {
 	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
 	Abort       *Abort             `json:"abort,omitempty"`                           // condition of the profile that stopped the run; missing: none did
 	Generator   Generator          `json:"generator"`
-	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate"`
+	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate,enum=trial"`
 	Signed      bool               `json:"signed"`
 	Issuer      *string            `json:"issuer"`   // base64 SHA-256 of the signing key's public half (PKIX); null: not signed
 	Rejudged    *Rejudged          `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged

@@ -163,8 +163,8 @@ func (e *evidence) shortRun() (all []string) {
 // countedText states what describes this run only.
 func (e *evidence) countedText() string {
 	what := "maximum and ledger SLOs describe this run only"
-	if e.Plan.Scope == spec.ScopeSmoke {
-		what = "a smoke describes this run only: another run may differ"
+	if e.Plan.Scope != spec.ScopeCertificate {
+		what = "a " + e.Plan.Scope + " describes this run only: another run may differ"
 	}
 	return what
 }

@@ -113,10 +113,10 @@ func windowLength(e *evidence) Rule {
 	}
 	switch {
 	case held >= minWindow:
-	case e.Plan.Scope == spec.ScopeSmoke:
+	case e.Plan.Scope != spec.ScopeCertificate:
 		r.Limit = nil
-		r.Limitation = fmt.Sprintf("smoke scope: %s, a certificate needs %d s", r.Detail, minWindow)
-		r.Detail += ": a smoke, too short to certify"
+		r.Limitation = fmt.Sprintf("%s scope: %s, a certificate needs %d s", e.Plan.Scope, r.Detail, minWindow)
+		r.Detail += ": a " + e.Plan.Scope + ", too short to certify"
 	default:
 		r.Outcome = Invalid
 		r.Detail += ", too short for a certificate"

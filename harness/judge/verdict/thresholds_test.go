@@ -31,8 +31,8 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 		}, "the absence of the SLO transaction_duration max<2000"},
 		"other basis":   {func(p *record.Plan) { slo(p).Basis = spec.Counted }, "the SLO transaction_duration max<2000"},
 		"other rules":   {func(p *record.Plan) { p.Profile.Rules.GeneratorDrops = pointer(0.5) }, "rules is not what"},
-		"other timeout": {func(p *record.Plan) { p.Profile.Timeout *= 2; replan(p, func(*spec.Load) {}) }, "the timeout is not what"},
-		"other target":  {func(p *record.Plan) { replan(p, func(l *spec.Load) { l.Target *= 2 }) }, "the load is not what"},
+		"other timeout": {func(p *record.Plan) { p.Profile.Timeout *= 2; replan(p, func(*spec.Load) {}) }, "timeout is not what"},
+		"other target":  {func(p *record.Plan) { replan(p, func(l *spec.Load) { l.Target *= 2 }) }, "load is not what"},
 		"overridden": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target, l.Baseline.Rate = 40, 10 })
 			p.Overrides = map[string]string{"rate": "40"}
@@ -44,18 +44,23 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 		"other override": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target = 40 })
 			p.Overrides = map[string]string{"rate": "30"}
-		}, "the load is not what"},
+		}, "load is not what"},
 		"a step": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target = 40 })
-			p.Overrides = map[string]string{"load": "40/s"}
+			p.Overrides, p.Scope = map[string]string{"load": "40/s"}, spec.ScopeTrial
 		}, ""},
+		"a step with fewer SLOs": {func(p *record.Plan) { p.Profile.SLOs, p.Scope = p.Profile.SLOs[1:], spec.ScopeTrial }, ""},
 		"a step as a certificate": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target = 40 })
-			p.Overrides, p.Scope = map[string]string{"load": "40/s"}, spec.ScopeCertificate
-		}, "the load is not what"},
+			p.Overrides = map[string]string{"load": "40/s"}
+		}, `unknown override "load"`},
+		"an override without a name": {func(p *record.Plan) { p.Overrides = map[string]string{"": ""} }, `unknown override ""`},
+		"other needs":                {func(p *record.Plan) { p.Profile.Needs = []string{"db"} }, "needs is not what"},
+		"other environment":          {func(p *record.Plan) { p.Profile.Env = spec.Env{"A": "b"} }, "env is not what"},
+		"no ledger":                  {func(p *record.Plan) { p.Profile.Ledger = nil }, "ledger is not what"},
 		"a step by other SLOs": {func(p *record.Plan) {
 			slo(p).Bound, slo(p).Expression = 9000, "max<9000"
-			p.Overrides = map[string]string{"load": "40/s"}
+			p.Scope = spec.ScopeTrial
 		}, "the SLO transaction_duration max<9000"},
 		"other window":     {func(p *record.Plan) { p.Load.Judged[0].Start += 10 * time.Second }, "is not what follows from the profile"},
 		"other profile":    {func(p *record.Plan) { p.Profile.Name = "payment" }, `unknown profile "payment"`},

@@ -31,7 +31,7 @@ func (o Options) Certify(ctx context.Context, name string, change func(*spec.Pro
 		change(&p)
 	}
 	r := o.Shared
-	r.ID, r.Profile, r.Scope, r.Seed = trial.NewID(name), p, spec.ScopeSmoke, o.Seed
+	r.ID, r.Profile, r.Scope, r.Seed = trial.NewID(name), p, spec.ScopeTrial, o.Seed
 	r.Dir, r.Overrides = filepath.Join(o.Dir, name), o.Overrides()
 	result, _, err := trial.Certify(ctx, r, o.Console, nil, "", trial.Run)
 	if err != nil {

@@ -32,8 +32,8 @@ func (p Plan) check() error {
 		return checkSchema(p.Schema, planSchema)
 	case p.Run == "" || len(p.Run) > 255:
 		return fmt.Errorf("run is %.40q", p.Run)
-	case p.Scope != spec.ScopeSmoke && p.Scope != spec.ScopeCertificate:
-		return fmt.Errorf("scope is %.40q, neither %s nor %s", p.Scope, spec.ScopeSmoke, spec.ScopeCertificate)
+	case p.Scope != spec.ScopeSmoke && p.Scope != spec.ScopeCertificate && p.Scope != spec.ScopeTrial:
+		return fmt.Errorf("scope is %.40q, not %s, %s or %s", p.Scope, spec.ScopeSmoke, spec.ScopeCertificate, spec.ScopeTrial)
 	}
 	if err := p.Load.Check(p.Profile); err != nil {
 		return fmt.Errorf("load: %w", err)

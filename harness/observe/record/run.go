@@ -36,7 +36,7 @@ type Plan struct {
 	Readers    []string          `json:"readers,omitempty"`  // DSNs without password of the replicas whose lag is watched
 	Thresholds Digest            `json:"thresholds"`
 	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
-	Scope      string            `json:"scope"`   // "smoke" or "certificate"
+	Scope      string            `json:"scope"`   // "smoke", "certificate" or "trial"
 	Tool       Tool              `json:"tool"`
 	Overrides  map[string]string `json:"overrides,omitempty"` // profile values that the command line changed: "rate", "hold"
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"assay/harness/foreign"
@@ -25,8 +26,7 @@ const maxThresholds = 16 << 20
 func (w *Writer) Thresholds(text []byte) error { return WriteFile(w.path(thresholdsFile), text) }
 
 // checkAsked says why the profile of a plan is not what the thresholds file in the evidence
-// asks for. A plan without the digest of
-// such a file was made by a program.
+// asks for. A plan without the digest of such a file was made by a program.
 func (p Plan) checkAsked(evidence string) error {
 	if p.Thresholds.SHA256 == "" {
 		return nil
@@ -60,50 +60,37 @@ func (p Plan) checkThresholds(path string) error {
 	if len(flows) != len(want) {
 		return fmt.Errorf("it has %d flows, and %s asks for %d", len(flows), thresholdsFile, len(want))
 	}
-	if len(p.Profile.Flows) > 0 { // SLOs of the run as a whole
-		flows, want = append(flows, p.Profile), append(want, asked)
-	}
-	for i, is := range flows {
-		if what := p.differsFrom(is, want[i]); what != "" {
+	for i, is := range append(flows, p.Profile) { // last, what the flows have in common
+		if what := p.differs(is, append(want, asked)[i]); what != "" {
 			return fmt.Errorf("%s is not what %s asks for", spec.NameOf(is.Flow, what), thresholdsFile)
 		}
 	}
 	return nil
 }
 
-// certifies reports whether the plan is of assay certify, which changes no more of a profile
-// than this. Trials and steps, which certify nothing, and say so, have shorter loads, in which
-// not each SLO can be judged, or not on the basis that the file declares.
-func (p Plan) certifies() bool {
-	for key := range maps.Keys(p.Overrides) {
-		if key != overrideRate && key != overrideHold {
-			return p.Scope == spec.ScopeCertificate
-		}
-	}
-	return true
-}
-
 // Overrides that assay certify records.
 const overrideRate, overrideHold = "rate", "hold"
 
-// overridden is the profile with the command line's changes.
-func (p Plan) overridden(asked spec.Profile) (spec.Profile, error) {
-	if !p.certifies() {
+// overridden is the profile with the command line's changes. A trial changes more than these.
+func (p Plan) overridden(asked spec.Profile) (_ spec.Profile, err error) {
+	if p.Scope == spec.ScopeTrial {
 		return asked, nil
 	}
-	if text, changed := p.Overrides[overrideRate]; changed {
-		rate, err := strconv.ParseFloat(text, 64)
-		if err == nil {
-			asked, err = asked.WithRate(rate)
-		}
-		if err != nil {
-			return asked, err
-		}
-	}
-	if text, changed := p.Overrides[overrideHold]; changed {
-		hold, err := time.ParseDuration(text)
-		if err == nil {
-			asked, err = asked.WithHold(hold)
+	for _, key := range slices.Sorted(maps.Keys(p.Overrides)) {
+		text := p.Overrides[key]
+		var rate float64
+		var hold time.Duration
+		switch key {
+		case overrideRate:
+			if rate, err = strconv.ParseFloat(text, 64); err == nil {
+				asked, err = asked.WithRate(rate)
+			}
+		case overrideHold:
+			if hold, err = time.ParseDuration(text); err == nil {
+				asked, err = asked.WithHold(hold)
+			}
+		default:
+			err = fmt.Errorf("unknown override %.40q", key)
 		}
 		if err != nil {
 			return asked, err
@@ -112,40 +99,50 @@ func (p Plan) overridden(asked spec.Profile) (spec.Profile, error) {
 	return asked, nil
 }
 
-// differsFrom names what is other than in the file; empty: nothing that decides.
-func (p Plan) differsFrom(is, asked spec.Profile) string {
-	switch {
-	case !same(is.Rules, asked.Rules):
-		return "rules"
-	case is.Timeout != asked.Timeout || is.Think != asked.Think:
-		return "the timeout"
-	case is.Scenario != asked.Scenario || is.Flow != asked.Flow:
-		return "the scenario"
-	case p.certifies() && !same(is.Load, asked.Load):
-		return "the load"
-	}
-	if s := p.without(is.SLOs, asked.SLOs); s != nil {
+// ofTrials are the keys of a profile that trials leave as they are. Their load is another,
+// and so short that not each SLO can be judged, or not on the basis that the file declares.
+var ofTrials = []string{"name", "scenario", "rules", "timeout_ns", "think_ns"}
+
+// differs names what of a profile is other than in the file; empty: nothing.
+func (p Plan) differs(is, asked spec.Profile) string {
+	trial := p.Scope == spec.ScopeTrial
+	if s := without(is.SLOs, asked.SLOs, trial); s != nil {
 		return "the SLO " + s.MetricText() + " " + s.Expression
 	}
-	if s := p.without(asked.SLOs, is.SLOs); s != nil && p.certifies() {
+	if s := without(asked.SLOs, is.SLOs, trial); s != nil && !trial {
 		return "the absence of the SLO " + s.MetricText() + " " + s.Expression
+	}
+	a, b := members(is), members(asked)
+	keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(keys)
+	for _, key := range keys {
+		if (!trial || slices.Contains(ofTrials, key)) && !bytes.Equal(a[key], b[key]) {
+			return strings.TrimSuffix(key, "_ns")
+		}
 	}
 	return ""
 }
 
-// without is the first SLO that others are without; nil: there is none.
-func (p Plan) without(all, others []spec.SLO) *spec.SLO {
+// members are what a profile has beside its SLOs, as they are stored.
+func members(p spec.Profile) (all map[string]json.RawMessage) {
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		panic(err) // a profile that was read has no number that cannot be stored
+	}
+	delete(all, "slos")
+	return all
+}
+
+// without is the first SLO that others are without, on any basis if it may be another; nil:
+// there is none.
+func without(all, others []spec.SLO, anyBasis bool) *spec.SLO {
 	for i, s := range all {
-		if !slices.ContainsFunc(others, func(o spec.SLO) bool { return o.ID() == s.ID() && (o.Basis == s.Basis || !p.certifies()) }) {
+		if !slices.ContainsFunc(others, func(o spec.SLO) bool { return o.ID() == s.ID() && (o.Basis == s.Basis || anyBasis) }) {
 			return &all[i]
 		}
 	}
 	return nil
-}
-
-// same reports whether two values are stored in the same way.
-func same(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

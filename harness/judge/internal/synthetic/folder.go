@@ -72,6 +72,9 @@ func thresholds(p spec.Profile) (spec.File, error) {
 			"ramp": l.Ramp.String(), "hold": l.Hold.String(), "cooldown": l.Cooldown.String(),
 		},
 	}
+	if p.Marking == (spec.Marking{}) {
+		profile["marking"] = false
+	}
 	if p.Rules.GeneratorDrops != nil {
 		profile["rules"] = object{"generator-drops": *p.Rules.GeneratorDrops}
 	}

@@ -102,7 +102,7 @@ func (s *Session) CheckMachine() error {
 // options returns the options of one run.
 func (s *Session) options(t experiment.Turn, v spec.Variant) run.Options {
 	o := s.Options
-	o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(s.Profile.Name), s.Profile, s.changed, t.Seed, spec.ScopeSmoke
+	o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(s.Profile.Name), s.Profile, s.changed, t.Seed, spec.ScopeTrial
 	o.Dir = filepath.Join(s.Dir, v.Name, o.ID)
 	o.Limitations = []string{s.limitation(v)}
 	return o

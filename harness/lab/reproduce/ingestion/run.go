@@ -160,7 +160,7 @@ func (o Options) measure(ctx context.Context, p spec.Profile, m mode, rate float
 	}()
 	o.Console.Say("reproduce: %s, at %g/s", m.name, rate)
 	r := o.Shared
-	r.ID, r.Profile, r.Scope, r.Seed, r.Target, r.Dir = trial.NewID(profile), p, spec.ScopeSmoke, o.Seed, s.url, folder
+	r.ID, r.Profile, r.Scope, r.Seed, r.Target, r.Dir = trial.NewID(profile), p, spec.ScopeTrial, o.Seed, s.url, folder
 	if r.Overrides = o.Overrides(); r.Overrides == nil {
 		r.Overrides = map[string]string{"rate": strconv.FormatFloat(rate, 'g', -1, 64)}
 	}

@@ -151,7 +151,7 @@ func (s *Steps) options(c scale.Cell) (run.Options, error) {
 		p.Env[name] = value
 	}
 	o.Profile = p
-	o.ID, o.Scope = trial.NewID(p.Name), spec.ScopeSmoke
+	o.ID, o.Scope = trial.NewID(p.Name), spec.ScopeTrial
 	o.Seed = s.Parameters.Seed + uint64(c.Round) // the same work for all variants of a round
 	o.Dir = filepath.Join(s.Dir, o.ID)
 	o.Overrides = maps.Clone(v.Env)

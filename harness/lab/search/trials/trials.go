@@ -103,7 +103,7 @@ func (t *Trials) options(rate float64) (run.Options, error) {
 		return run.Options{}, fmt.Errorf("plan a trial at %s/s: %w", quantity.Exact(rate), err)
 	}
 	o := t.Options
-	o.ID, o.Profile, o.Seed, o.Scope = trial.NewID(p.Name), p, t.Parameters.Seed+uint64(t.made), spec.ScopeSmoke
+	o.ID, o.Profile, o.Seed, o.Scope = trial.NewID(p.Name), p, t.Parameters.Seed+uint64(t.made), spec.ScopeTrial
 	o.Dir = filepath.Join(t.Dir, o.ID)
 	o.Overrides = maps.Clone(t.Changed)
 	o.Overrides["rate"] = strconv.FormatFloat(rate, 'g', -1, 64) // exactly, so that the record can be compared with it
