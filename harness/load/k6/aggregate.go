@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type aggregate struct {
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
 	stray     bool                  // something was acknowledged outside of the flows
+	refused   error                 // what the script does, after which its samples are not what they are taken for
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
@@ -124,6 +126,11 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.vu(c.VU).paused(c)
 		case *httpext.Trail:
 			a.request(c)
+		case metrics.Sample: // of a metric that the script has made
+			if a.index.find(c.TimeSeries, a).measured {
+				a.refused = fmt.Errorf("the script adds samples to %s, which k6 itself measures: give its metric another name", c.Metric.Name)
+			}
+			a.sample(&c, nil)
 		default:
 			all := c.GetSamples()
 			for i := range all {

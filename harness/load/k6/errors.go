@@ -81,10 +81,7 @@ func (c *seriesIndex) requestClass(tags *metrics.TagSet) int {
 }
 
 // scenarioOf is the scenario of samples with these tags; empty: none, as of setup().
-func scenarioOf(tags *metrics.TagSet) string {
-	scenario, _ := tags.Get("scenario")
-	return scenario
-}
+func scenarioOf(tags *metrics.TagSet) string { return tagOf(tags, "scenario") }
 
 // errorClass is the series of a class in a scenario. Of the classes that scripts name, those
 // beyond the limit on series are counted as other.

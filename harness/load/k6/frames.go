@@ -16,14 +16,15 @@ type drained struct {
 	series  []metric.Series
 	kinds   []metric.Kind
 	entries []ledger.Entry
-	stray   bool // something was acknowledged outside of the flows so far
+	stray   bool  // something was acknowledged outside of the flows so far
+	refused error // what the script has done so far that ends the run
 }
 
 // take removes every second before end, and the acknowledged identities.
 func (a *aggregate) take(end int64) drained {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := drained{entries: a.entries, stray: a.stray, series: a.index.series, kinds: a.index.kinds}
+	t := drained{entries: a.entries, stray: a.stray, refused: a.refused, series: a.index.series, kinds: a.index.kinds}
 	a.entries = nil
 	for _, second := range slices.Sorted(maps.Keys(a.seconds)) {
 		if second < end {

@@ -196,6 +196,9 @@ func (o *frameOutput) flush(t drained, deadline time.Time) error {
 	if t.stray {
 		return errStray
 	}
+	if t.refused != nil {
+		return t.refused
+	}
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++

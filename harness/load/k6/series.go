@@ -79,6 +79,7 @@ type mapping struct {
 	slos     []int  // indexes into seriesIndex.slos
 	flow     int    // number of the scenario, or outside
 	span     bool   // its samples are times of a part of the script, which may think
+	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run
 }
 
@@ -208,7 +209,9 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)
+		s.measured = true
 	}
+	s.measured = s.measured || isRequestDuration(name) || name == metrics.HTTPReqFailedName
 	shown, labels := c.masked(name), c.labels(ts)
 	switch s.kind {
 	case metrics.Rate:
@@ -245,8 +248,17 @@ func (c *seriesIndex) flowOf(tags *metrics.TagSet) int {
 	if len(c.flows) == 1 {
 		return 0
 	}
-	scenario, _ := tags.Get("scenario")
-	return slices.Index(c.flows, scenario)
+	return slices.Index(c.flows, scenarioOf(tags))
+}
+
+// tagOf is a tag of samples. Those of setup() and teardown(), which are of no VU, have no
+// scenario, even if the script has set the tag.
+func tagOf(tags *metrics.TagSet, key string) string {
+	if _, ofVU := tags.Get(arrivals.VUTag); key == "scenario" && !ofVU {
+		return ""
+	}
+	v, _ := tags.Get(key)
+	return v
 }
 
 // labels are the kept tags of a time series, or the overflow label.
@@ -264,7 +276,7 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	}
 	var labels []string
 	for _, k := range keys {
-		if v, ok := ts.Tags.Get(k); ok && v != "" {
+		if v := tagOf(ts.Tags, k); v != "" {
 			labels = append(labels, k, c.masked(v))
 		}
 	}
@@ -285,11 +297,11 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 // flow's own; without flows, those of setup() too.
 func (c *seriesIndex) selects(i int, tags *metrics.TagSet) bool {
 	slo := c.slos[i]
-	if scenario, _ := tags.Get("scenario"); slo.Flow != "" && scenario != c.of[i] {
+	if slo.Flow != "" && scenarioOf(tags) != c.of[i] {
 		return false
 	}
 	for _, l := range slo.Selector {
-		if v, _ := tags.Get(l.Key); v != l.Value {
+		if tagOf(tags, l.Key) != l.Value {
 			return false
 		}
 	}

@@ -111,7 +111,7 @@ func (a *Accumulation) advance(p measured, before total, known bool, exported st
 	case err != nil:
 	case up.since > p.end:
 		err = refused{errors.New("it ends before its start"), reasonTime}
-	case p.point.Kind == Counter && up.point.Value < 0:
+	case p.point.Kind == Counter && checkCount(up.point.Value) != nil:
 		err = refused{fmt.Errorf("an increase by %g", up.point.Value), reasonValue}
 	}
 	return after, up, err

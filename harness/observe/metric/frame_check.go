@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -83,7 +84,7 @@ func (p Point) check(source string) error {
 	case isPart && p.Value != math.Trunc(p.Value):
 		return fmt.Errorf("counts %g samples", p.Value)
 	case p.Kind == Histogram:
-		return p.Hist.checkOwn()
+		return cmp.Or(p.Hist.checkOwn(), p.checkExemplars())
 	case !isFinite(p.Value):
 		return fmt.Errorf("is %g", p.Value)
 	case !known && !isPart:
@@ -118,6 +119,19 @@ func checkCount(v float64) error {
 }
 
 func isFinite(v float64) bool { return v-v == 0 }
+
+// checkExemplars checks that each exemplar can be an observation of the histogram.
+func (p Point) checkExemplars() error {
+	if n := len(p.Exemplars); uint64(n) > p.Hist.total {
+		return fmt.Errorf("has %d exemplars of %d observations", n, p.Hist.total)
+	}
+	for _, e := range p.Exemplars {
+		if !(p.Hist.min <= e.Value && e.Value <= p.Hist.max) {
+			return fmt.Errorf("has an exemplar of %g: its observations are from %g to %g", e.Value, p.Hist.min, p.Hist.max)
+		}
+	}
+	return nil
+}
 
 // checkOwn checks what this program records in each histogram, beside what every received
 // one must hold: its own resolution, its exact extremes, and a sum that they allow.

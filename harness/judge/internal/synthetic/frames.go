@@ -199,6 +199,7 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 	}
 	if outcome != metric.Dropped {
 		f.observe(latency+stalled, requests, "name", "pay", "status", status)
+		f.count(1, metric.Requests, "name", "pay", "status", status)
 		f.count(1, metric.EndedRequests)
 		f.count(latency+stalled, metric.EndedRequestTime)
 		f.count(1, failures+metric.RateTotal, "name", "pay")
