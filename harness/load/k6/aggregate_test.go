@@ -38,7 +38,7 @@ func (k k6Metrics) trail(at time.Time, name, vu string, d time.Duration, failed 
 	tags := metrics.TagsAndMeta{
 		Tags: k.registry.RootTagSet().With(arrivals.VUTag, vu).With("scenario", "payment").With("name", name).With("status", "200"),
 	}
-	tr := &httpext.Trail{EndTime: at, Duration: d}
+	tr := &httpext.Trail{EndTime: at, Duration: d, Waiting: d}
 	tr.SaveSamples(k.builtin, &tags)
 	tr.Failed = null.BoolFrom(failed)
 	v := 0.0

@@ -2,14 +2,20 @@ package k6
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"go.k6.io/k6/lib/netext/httpext"
 	"go.k6.io/k6/metrics"
+	"gopkg.in/guregu/null.v3"
 	"pgregory.net/rapid"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/mark"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
@@ -46,6 +52,9 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		names := rapid.IntRange(1, 300).Draw(rt, "names")
 		checker := record.NewChecker(record.Plan{Profile: p, Load: load})
 		checker.Start(t0)
+		traced := &mark.Marks{}
+		traced.Set(mark.Options{Run: "r", Header: "X-Assay-Run", Sampled: 0.5})
+		marks := traced.Scenario("payment")
 		scheduled := map[int64]int64{}
 		sequence := uint64(0)
 		send := func(end int64) {
@@ -67,13 +76,81 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 			}
 			a.recycle(drained)
 		}
-		for i := range rapid.IntRange(1, 40).Draw(rt, "transactions") {
-			vu := fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "VU"))
-			due := time.Duration(rapid.IntRange(0, 9999).Draw(rt, "due")) * time.Millisecond
+		var dues []time.Duration
+		for range rapid.IntRange(1, 40).Draw(rt, "transactions") {
+			dues = append(dues, time.Duration(rapid.IntRange(0, 9999).Draw(rt, "due"))*time.Millisecond)
+		}
+		slices.Sort(dues)
+		root := k.registry.RootTagSet()
+		at := func(tags *metrics.TagSet, when time.Duration, m *metrics.Metric, v float64) metrics.Sample {
+			return metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(when), Value: v}
+		}
+		outside := func(when time.Duration) { // of setup() or teardown(), perhaps with a scenario's tag
+			tags := root.With("name", "outside")
+			if rapid.Bool().Draw(rt, "tagged") {
+				tags = tags.With("scenario", "payment")
+			}
+			trail := &httpext.Trail{EndTime: t0.Add(when), Duration: time.Millisecond, Receiving: time.Millisecond}
+			trail.SaveSamples(k.builtin, &metrics.TagsAndMeta{Tags: tags})
+			a.add([]metrics.SampleContainer{trail})
+		}
+		outside(-3 * time.Second)
+		open := map[string]*arrivals.Transaction{}
+		request := func(vu string, end time.Duration) {
+			name := fmt.Sprint("pay", rapid.IntRange(0, names).Draw(rt, "name"))
+			if rapid.Bool().Draw(rt, "pay") {
+				name = "pay"
+			}
+			trail := k.trail(t0.Add(end), name, vu, ms.Draw(rt, "took"), rapid.Bool().Draw(rt, "failed"))
+			if rapid.IntRange(0, 4).Draw(rt, "callback") == 0 { // http.setResponseCallback(null)
+				trail.Failed, trail.Samples = null.Bool{}, trail.Samples[:len(trail.Samples)-1]
+			}
+			tags := root.With(arrivals.VUTag, vu).With("scenario", "payment").With("name", name)
+			a.add([]metrics.SampleContainer{
+				trail, at(tags, end, time1, value.Draw(rt, "own time")), at(tags, end, rate, value.Draw(rt, "own rate")), at(tags, end, count, value.Draw(rt, "own count")),
+			})
+		}
+		end := func(vu string) {
+			txn := open[vu]
+			if txn == nil {
+				return
+			}
+			for range rapid.IntRange(0, 2).Draw(rt, "further requests") {
+				request(vu, txn.Due+txn.Latency)
+			}
+			if !txn.Interrupted {
+				tags, share := root.With(arrivals.VUTag, vu).With("scenario", "payment"), rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "share")
+				a.add([]metrics.SampleContainer{metrics.Samples{
+					at(tags, txn.Due+txn.Latency, k.builtin.IterationDuration, share*milliseconds(txn.Latency)), at(tags, txn.Due+txn.Latency, k.builtin.Iterations, 1),
+				}})
+			}
+			if rapid.Bool().Draw(rt, "its iteration is sent before") {
+				send(1 << 62)
+			}
+			a.add([]metrics.SampleContainer{txn})
+			delete(open, vu)
+		}
+		reported := int64(0)
+		schedule := func(before int64) {
+			for ; reported < before; reported++ {
+				if n := scheduled[reported]; n > 0 {
+					a.add([]metrics.SampleContainer{arrivals.Scheduled{Scenario: "payment", Second: reported, Slots: n}})
+				}
+			}
+		}
+		for _, due := range dues {
 			scheduled[int64(due/time.Second)]++
+		}
+		for i, due := range dues {
+			if rapid.Bool().Draw(rt, "schedule") {
+				schedule(int64(due / time.Second))
+			}
+			vu := fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "VU"))
+			end(vu)
 			txn := &arrivals.Transaction{
 				Scenario: "payment", Due: due, Latency: ms.Draw(rt, "latency"), VU: vu, Lag: ms.Draw(rt, "lag"), Queueing: ms.Draw(rt, "queueing"),
 				Outcome: rapid.SampledFrom([]arrivals.Outcome{arrivals.Completed, arrivals.Failed, arrivals.TimedOut, arrivals.Dropped}).Draw(rt, "outcome"), Interrupted: i%7 == 0,
+				Trace: marks.Begin(vu, int64(i)),
 			}
 			if txn.Outcome == arrivals.Dropped {
 				txn.VU = ""
@@ -82,29 +159,20 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 			}
 			start := arrivals.TransactionStart(*txn)
 			a.add([]metrics.SampleContainer{&start})
+			txn.Trace.Mark(http.Header{})
+			open[vu] = txn
 			for range rapid.IntRange(0, 3).Draw(rt, "requests") {
-				name := fmt.Sprint("pay", rapid.IntRange(0, names).Draw(rt, "name"))
-				if rapid.Bool().Draw(rt, "pay") {
-					name = "pay"
-				}
-				at := t0.Add(due + txn.Latency)
-				tags := k.registry.RootTagSet().With(arrivals.VUTag, vu).With("scenario", "payment").With("name", name)
-				own := func(m *metrics.Metric, v float64) metrics.Sample {
-					return metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: at, Value: v}
-				}
-				a.add([]metrics.SampleContainer{
-					k.trail(at, name, vu, ms.Draw(rt, "took"), rapid.Bool().Draw(rt, "failed")),
-					own(time1, value.Draw(rt, "own time")), own(rate, value.Draw(rt, "own rate")), own(count, value.Draw(rt, "own count")),
-				})
+				request(vu, due+txn.Latency)
 			}
 			if rapid.Bool().Draw(rt, "ends later") {
 				send(t0.Unix() + int64(due/time.Second) + 1)
 			}
-			a.add([]metrics.SampleContainer{txn})
 		}
-		for second, n := range scheduled {
-			a.add([]metrics.SampleContainer{arrivals.Scheduled{Scenario: "payment", Second: second, Slots: n}})
+		for _, vu := range slices.Sorted(maps.Keys(open)) {
+			end(vu)
 		}
+		schedule(10)
+		outside(11 * time.Second)
 		send(1 << 62)
 		if err := checker.Frame(metric.Frame{Source: "worker/0", Sequence: sequence + 1, Second: t0.Unix(), Closing: true, Points: a.closing(sequence)}); err != nil {
 			rt.Error(err)

@@ -87,7 +87,7 @@ func TestAcknowledgedByFlow(t *testing.T) {
 		a := newAggregate(Session{Run: "r", Flows: c.flows})
 		tags := k.registry.RootTagSet()
 		if c.scenario != "" {
-			tags = tags.With("scenario", c.scenario)
+			tags = tags.With("scenario", c.scenario).With(arrivals.VUTag, "1")
 		}
 		a.add([]metrics.SampleContainer{metrics.Samples{{
 			TimeSeries: metrics.TimeSeries{Metric: k.registry.MustNewMetric(acknowledgedMetric, metrics.Counter), Tags: tags},

@@ -198,7 +198,9 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		failed, status = 1, "500"
 	}
 	if outcome != metric.Dropped {
+		f.observe(latency+stalled, "iteration_duration")
 		f.observe(latency+stalled, requests, "name", "pay", "status", status)
+		f.observe(latency+stalled, "http_req_waiting", "name", "pay")
 		f.count(1, metric.Requests, "name", "pay", "status", status)
 		f.count(1, metric.EndedRequests)
 		f.count(latency+stalled, metric.EndedRequestTime)
