@@ -30,6 +30,9 @@ type evidence struct {
 	windows       []int // index of the judged window of each judged second
 	distributions map[string]*distribution
 
+	ownOnly bool      // without the samples of other senders than the workers
+	own     *evidence // the same, ownOnly, once it was needed
+
 	aborted *record.Abort // the abort that cut short what is judged (neededEnd); nil: none
 
 	flows     []*evidence // of a profile that has some; nil otherwise

@@ -17,6 +17,9 @@ import (
 // of several seconds: one that is partly outside a judged window holds samples of which
 // it is not known whether they belong to it. These count as possible violations, which
 // a PASS needs, and as possible samples without one, which a FAIL needs.
+//
+// Their samples never make a verdict better: where the workers have samples too, each SLO,
+// endpoint and recovery is decided with and without those of others, and the worse counts.
 
 // contribution is a point of another sender that touches a judged window.
 type contribution struct {
@@ -37,7 +40,7 @@ func mayContribute(name string) bool {
 // their seconds. A unit other than that of the metric's own samples, or another kind,
 // is left out: see foreignLimitations.
 func (e *evidence) contributions(name string, kind metric.Kind, selector []metric.Label) (all []contribution) {
-	if !mayContribute(name) {
+	if e.ownOnly || !mayContribute(name) {
 		return nil
 	}
 	unit, first := e.unit(name), 0
@@ -52,6 +55,42 @@ func (e *evidence) contributions(name string, kind metric.Kind, selector []metri
 	}
 	slices.SortStableFunc(all, func(a, b contribution) int { return cmp.Compare(a.second, b.second) })
 	return all
+}
+
+// workersAlone is the same evidence without the samples of other senders.
+func (e *evidence) workersAlone() *evidence {
+	if e.ownOnly {
+		return e
+	}
+	if e.own == nil {
+		o := *e
+		o.ownOnly, o.distributions = true, map[string]*distribution{}
+		e.own = &o
+	}
+	return e.own
+}
+
+// diluted reports whether other senders have samples of an SLO's metric in the judged windows,
+// and the workers some of the SLO.
+func (e *evidence) diluted(s spec.SLO) bool {
+	if len(e.contributions(s.Metric, metric.Histogram, nil))+len(e.contributions(s.Metric+metric.RateTotal, metric.Counter, nil)) == 0 {
+		return false
+	}
+	return stats.Sum(e.workersAlone().violationsOf(s).possible).N > 0
+}
+
+// worseAlone decides an SLO by the workers' samples alone, where that is worse than with those
+// of other senders.
+func (e *evidence) worseAlone(s spec.SLO, with SLO, decide func(*evidence, spec.SLO) SLO) SLO {
+	if !e.diluted(s) {
+		return with
+	}
+	alone := decide(e.workersAlone(), s)
+	if Worse(with.Outcome, alone.Outcome) == with.Outcome {
+		return with
+	}
+	alone.With = &with.Outcome
+	return alone
 }
 
 // unit is that of a metric's samples: of the catalogue, else of the script's own series,

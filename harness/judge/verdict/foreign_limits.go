@@ -19,6 +19,16 @@ const maxForeignLimitations = 12
 // foreignLimitations say how other senders' samples were counted, and how exactly.
 func (e *evidence) foreignLimitations() (all []string) {
 	seen := map[string]bool{}
+	for _, s := range e.slos {
+		if s.With != nil {
+			all = append(all, fmt.Sprintf("%s %s is decided by the workers' samples alone: with those of other senders, which may only make it worse, it would be %s", s.Metric, s.Expression, s.With))
+		}
+	}
+	for _, c := range e.classes {
+		if c.alone {
+			all = append(all, fmt.Sprintf("%s %s of this endpoint is judged by the workers' samples alone: with those of other senders, which may only make it worse, it would look better", c.slo.MetricText(), c.slo.Expression))
+		}
+	}
 	for _, s := range e.Plan.Profile.SLOs {
 		if !s.Sampled() || !mayContribute(s.Metric) {
 			continue

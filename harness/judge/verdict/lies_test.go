@@ -88,7 +88,7 @@ func moved(second func(at int64) int64, names ...string) func(c *synthetic.Case)
 // Each lie makes a PASS of a FAIL while the other metrics of the same worker deny it.
 func TestLiesInOneMetric(t *testing.T) {
 	requestMetrics := []string{metric.Requests, metric.RequestDuration, "http_req_waiting", metric.RequestFailed + metric.RateTotal, metric.RequestFailed + metric.RateOccurred}
-	one := 1.0
+	one, pay := 1.0, metric.Label{Key: "name", Value: "pay"}
 	for name, tt := range map[string]struct {
 		lie  func(c *synthetic.Case)
 		want string
@@ -142,12 +142,12 @@ func TestLiesInOneMetric(t *testing.T) {
 			for _, p := range pointsNamed(f, metric.RequestFailed+metric.RateOccurred) {
 				p.Value = pointsNamed(f, metric.RequestFailed+metric.RateTotal)[0].Value
 			}
-			claimNone(f, metric.RequestDuration, nil)
-		}), "allow"},
+			claimNone(f, "http_req_duration{name:pay}:p(50)<500", nil)
+		}), "p(50)<500 has 0 violations, and the values of its "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := synthetic.Profile()
-			p.SLOs = append(p.SLOs[2:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60), synthetic.Percentile(metric.RequestDuration, 50, 60, metric.Label{Key: "name", Value: "pay"}))
+			p.SLOs = append(p.SLOs[2:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60), synthetic.Percentile(metric.RequestDuration, 50, 60, pay), synthetic.Percentile(metric.RequestDuration, 50, 500, pay))
 			c := synthetic.New(p, 2, slow)
 			tt.lie(c)
 			v := sealedAndOpened(t, c)
@@ -173,4 +173,3 @@ func TestExemplarThatTheHistogramDenies(t *testing.T) {
 		}
 	}
 }
-

@@ -192,6 +192,7 @@ func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
 // over is the evidence on other seconds than the judged ones.
 func (e *evidence) over(spans ...record.Span) *evidence {
 	o := *e
+	o.own = nil
 	o.restrict(spans, nil)
 	return &o
 }
@@ -275,12 +276,11 @@ type sampled struct {
 // throughput.
 func (e *evidence) sampledViolations() (all []sampled) {
 	for _, s := range e.Plan.Profile.SLOs {
-		switch {
-		case !s.Sampled():
-		case s.Aggregate == spec.Rate:
-			all = append(all, sampled{e.rateViolations(s), s.AllowedShare()})
-		default:
-			all = append(all, sampled{e.latencyViolations(s, e.distribution(s.Metric, s.Selector)), s.AllowedShare()})
+		if s.Sampled() && e.diluted(s) {
+			all = append(all, sampled{e.workersAlone().violationsOf(s), s.AllowedShare()})
+		}
+		if s.Sampled() {
+			all = append(all, sampled{e.violationsOf(s), s.AllowedShare()})
 		}
 	}
 	return append(all, sampled{e.throughputViolations(), 1 - minThroughput})

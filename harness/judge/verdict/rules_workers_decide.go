@@ -30,7 +30,7 @@ func (e *evidence) decidedBy(group []comparedWorker) string {
 // failsWithout reports whether the run would have failed without these workers too, as
 // far as is known.
 func (e *evidence) failsWithout(sources []string) bool {
-	return slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail && e.endpointOverWithout(c, sources) }) ||
+	return slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail && c.of(e).endpointOverWithout(c, sources) }) ||
 		slices.ContainsFunc(e.slos, func(s SLO) bool { return e.outcomeWithout(s, sources) == Fail })
 }
 
@@ -61,6 +61,9 @@ func (e *evidence) outcomeWithout(s SLO, sources []string) Outcome {
 	if asked.Aggregate == spec.Max {
 		return decideByCount(int64(stats.Sum(cleared).K), int64(stats.Sum(measured).K), 0)
 	}
+	if s.With != nil {
+		e = e.workersAlone()
+	}
 	series := e.distribution(asked.Metric, asked.Selector)
 	if asked.Aggregate == spec.Rate {
 		series = e.latencySeries(*asked)
@@ -74,11 +77,7 @@ func (e *evidence) outcomeWithout(s SLO, sources []string) Outcome {
 func (e *evidence) endpointOverWithout(c class, sources []string) bool {
 	all := c.slo
 	all.Selector = all.Selector[1:] // without the endpoint's name
-	v := e.latencyViolations(c.slo, e.distribution(c.slo.Metric, c.slo.Selector))
-	if c.slo.Aggregate == spec.Rate {
-		v = e.rateViolations(c.slo)
-	}
-	total := stats.Sum(v.cleared)
+	total := stats.Sum(e.violationsOf(c.slo).cleared)
 	requests := e.sumFrom(sources, metric.RequestFailed+metric.RateTotal, c.slo.Selector)
 	others := e.sumFrom(sources, metric.RequestFailed+metric.RateTotal, all.Selector) - requests
 	violations := e.sumFrom(sources, metric.ViolationsCleared, label("slo", all.ID()))

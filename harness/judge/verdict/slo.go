@@ -32,9 +32,9 @@ func judgeSLOs(e *evidence) []SLO {
 		case !s.Sampled():
 			all = append(all, judgeLedgerSLO(e, s))
 		case s.Aggregate == spec.Rate:
-			all = append(all, judgeRate(e, s))
+			all = append(all, e.worseAlone(s, judgeRate(e, s), judgeRate))
 		default:
-			all = append(all, judgeLatency(e, s))
+			all = append(all, e.worseAlone(s, judgeLatency(e, s), judgeLatency))
 		}
 	}
 	if len(e.flows) > 0 { // the throughput of each is judged

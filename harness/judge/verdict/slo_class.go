@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"slices"
+
 	"assay/harness/judge/stats"
 	"assay/harness/judge/stats/effect"
 	"assay/harness/observe/metric"
@@ -14,6 +16,15 @@ type class struct {
 	over    bool     // more violations than the endpoint's own samples allow
 	perhaps bool     // likewise, if all those count that other senders' buckets or intervals leave open
 	outcome Outcome  // Fail, or 0
+	alone   bool     // by the samples of the workers alone
+}
+
+// of is the evidence by which the class was judged.
+func (c class) of(e *evidence) *evidence {
+	if c.alone {
+		return e.workersAlone()
+	}
+	return e
 }
 
 // judgeClasses judges each endpoint by itself: a fast and frequent one must not hide
@@ -24,16 +35,30 @@ func judgeClasses(e *evidence) (all []class) {
 		if s.Metric != metric.RequestDuration && s.Metric != metric.RequestFailed || s.Aggregate == spec.Max {
 			continue
 		}
-		var classes []class
-		for _, endpoint := range e.endpoints(s) {
-			if c, ok := e.judgeClass(endpoint); ok {
-				classes = append(classes, c)
+		classes := e.judgeEndpoints(s)
+		if e.diluted(s) {
+			for _, alone := range e.workersAlone().judgeEndpoints(s) {
+				i := slices.IndexFunc(classes, func(c class) bool { return c.slo.MetricText() == alone.slo.MetricText() })
+				if with := classes[i]; alone.outcome > with.outcome || alone.outcome == with.outcome && (alone.over && !with.over || alone.perhaps && !with.perhaps) {
+					alone.alone = true
+					classes[i] = alone
+				}
 			}
 		}
-		holm(classes)
 		all = append(all, classes...)
 	}
 	return all
+}
+
+// judgeEndpoints judges each endpoint of an SLO.
+func (e *evidence) judgeEndpoints(s spec.SLO) (classes []class) {
+	for _, endpoint := range e.endpoints(s) {
+		if c, ok := e.judgeClass(endpoint); ok {
+			classes = append(classes, c)
+		}
+	}
+	holm(classes)
+	return classes
 }
 
 // holm fails the endpoints that are broken at stats.Alpha, adjusted for their number.
@@ -52,12 +77,7 @@ func holm(classes []class) {
 // judgeClass computes p of an endpoint. It is false where the endpoint has no sample.
 func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 	c := class{slo: s, p: 1}
-	var v violations
-	if s.Aggregate == spec.Rate {
-		v = e.rateViolations(s)
-	} else {
-		v = e.latencyViolations(s, e.distribution(s.Metric, s.Selector))
-	}
+	v := e.violationsOf(s)
 	counted := e.withoutDisplaced(v.cleared)
 	total, most, q := stats.Sum(counted), stats.Sum(v.possible), s.AllowedShare()
 	if most.N == 0 {

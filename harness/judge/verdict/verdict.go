@@ -97,6 +97,9 @@ type SLO struct {
 	// ForeignDoubt is how many possible violations more than certain ones are due to other
 	// senders, whose buckets and intervals are coarser.
 	ForeignDoubt int64
+	// With is the outcome with the samples of other senders, if it is better than that of the
+	// workers' alone, which all else is about; nil: theirs count.
+	With *Outcome
 	// Lumped: other senders report several seconds at once, so that nothing is inferred.
 	Lumped bool
 	// HiddenByGenerator: the outcome depends on the time that the generator itself

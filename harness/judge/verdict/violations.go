@@ -41,6 +41,14 @@ func (v violations) possibleCleared() []stats.Batch {
 	return all
 }
 
+// violationsOf counts the samples that violate an SLO on samples.
+func (e *evidence) violationsOf(s spec.SLO) violations {
+	if s.Aggregate == spec.Rate {
+		return e.rateViolations(s)
+	}
+	return e.latencyViolations(s, e.distribution(s.Metric, s.Selector))
+}
+
 // latencyViolations counts the samples that violate an SLO on latency by the workers'
 // exact counters. Where these do not cover the workers' samples (thresholds other than
 // the run's) it bounds them by the histogram's buckets, as always those of other senders.
