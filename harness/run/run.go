@@ -335,9 +335,11 @@ func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
 	}
 	for _, f := range frames {
 		if why := r.checker.Frame(f); why != nil {
-			// It is in the record, which is INVALID because of it.
-			err = cmp.Or(err, r.contradicted(f.Source, why))
-			continue
+			if metric.IsWorker(f.Source) { // it is in the record, which is INVALID because of it
+				err = cmp.Or(err, r.contradicted(f.Source, why))
+				continue
+			}
+			f = f.Sound()
 		}
 		r.watch.add(f)
 		r.delays.Add(f)
@@ -350,11 +352,7 @@ func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
 }
 
 // contradicted ends the run because of what a worker cannot have measured, and refuses it.
-// A frame of another source ends no run.
 func (r *run) contradicted(source string, why error) error {
-	if !metric.IsWorker(source) {
-		return nil
-	}
 	err := fmt.Errorf("%s contradicts itself: %w", source, why)
 	select {
 	case r.contradictions <- err.Error():

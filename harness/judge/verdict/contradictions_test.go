@@ -208,3 +208,38 @@ func TestFramesAfterTheEnd(t *testing.T) {
 		t.Errorf("%s: %s", r.Outcome, r.Detail)
 	}
 }
+
+// What another source than a worker sends and cannot have measured is left out point by point:
+// a service's strange counter spoils no run.
+func TestContradictionsOfOthersAreLimitations(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	want := Judge(c.Record())
+	at := synthetic.T0.Unix() + 20
+	c.Frames = append(
+		c.Frames,
+		metric.Frame{Source: "otlp/shop", Second: at, Points: []metric.Point{metric.CounterPoint(metric.NewSeries("uptime", ""), 1e17), metric.CounterPoint(metric.NewSeries("hits", ""), 7)}},
+		metric.Frame{Source: metric.SourceService, Sequence: 1, Second: at, Points: []metric.Point{
+			metric.CounterPoint(metric.Of(metric.ServiceRequests), 1e17), metric.CounterPoint(metric.Of(metric.ServiceQueries), 7),
+		}},
+		metric.Frame{Source: "nobody", Sequence: 1, Second: at, Points: []metric.Point{metric.CounterPoint(metric.Of(metric.Transactions, "outcome", metric.Failed), 1e6)}},
+	)
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := c.Seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Judge(r)
+	const limitation = "what cannot have been measured is left out: otlp/shop contradicts itself: uptime is 1e+17, too large for a count; " +
+		"service contradicts itself: service_requests is 1e+17, too large for a count; nobody contradicts itself: nothing sends frames under this name"
+	if v.Outcome != want.Outcome || *v.Outcomes.Failed != *want.Outcomes.Failed || !slices.Contains(v.Limitations, limitation) {
+		t.Errorf("%s, %d failed: %q", v.Outcome, *v.Outcomes.Failed, v.Limitations)
+	}
+	queries, _ := r.Timeline.Sum(metric.ServiceQueries, nil, record.All)
+	requests, _ := r.Timeline.Sum(metric.ServiceRequests, nil, record.All)
+	if hits := r.Timeline.Foreign("hits", nil, record.All); queries != 7 || requests != 0 || len(hits) != 1 || len(r.Timeline.Foreign("uptime", nil, record.All)) != 0 {
+		t.Errorf("%g queries, %g requests, %d hits", queries, requests, len(hits))
+	}
+}

@@ -47,6 +47,9 @@ func limitations(e *evidence, rules []Rule) []string {
 		}
 	}
 	all = append(all, e.pushedLimitations()...)
+	if others := e.contradictions(false); len(others) > 0 {
+		all = append(all, "what cannot have been measured is left out: "+joinFirst(others, 3))
+	}
 	if e.killedNode() && e.Ledger != nil {
 		all = append(all, "durability when a host loses power was not tested")
 	} else {

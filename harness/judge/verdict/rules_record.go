@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -16,9 +15,8 @@ import (
 // measured.
 func frames(e *evidence) Rule {
 	expected, received, problems := checkStreams(e)
-	for i, c := range e.Contradictions { // which explain what else is wrong
-		problems = slices.Insert(problems, i, fmt.Sprintf("%s contradicts itself: %s", c.Source, c.What))
-	}
+	contradictions := e.contradictions(true)
+	problems = append(contradictions, problems...) // which they explain
 	r := Rule{
 		Observed: pointer(float64(received)), Limit: toFloat(expected), Unit: "frames",
 		Outcome: passOrInvalid(len(problems) == 0),
@@ -28,13 +26,24 @@ func frames(e *evidence) Rule {
 	if len(problems) > 0 {
 		r.Detail = joinFirst(problems, 3)
 		switch {
-		case len(e.Contradictions) > 0:
+		case len(contradictions) > 0:
 			r.Advice = "Find out who changed what this source sent, or the record; run again with a build of Assay that you trust on its machine."
 		case len(e.losses) > 0:
 			r.Advice = seeLost
 		}
 	}
 	return r
+}
+
+// contradictions lists those of workers, or of all others: nothing that these send makes a run
+// INVALID by itself.
+func (e *evidence) contradictions(ofWorkers bool) (all []string) {
+	for _, c := range e.Contradictions {
+		if metric.IsWorker(c.Source) == ofWorkers {
+			all = append(all, fmt.Sprintf("%s contradicts itself: %s", c.Source, c.What))
+		}
+	}
+	return all
 }
 
 // checkStreams compares the streams of the plan's workers with their totals. expected

@@ -261,12 +261,12 @@ func TestRefusals(t *testing.T) {
 		sumOf(cumulative, "untimed", &metricspb.NumberDataPoint{Value: &metricspb.NumberDataPoint_AsInt{AsInt: 1}}),
 		gaugeOf("long", value(1, 2, 3, "a", strings.Repeat("x", maxSeriesText))),
 		gaugeOf("wide", value(1, 2, 3, strings.Split(strings.Repeat("x,", 2*maxAttributes+2), ",")[:2*maxAttributes+2]...)),
-		sumOf(cumulative, "good", value(1, 2, 5)),
+		sumOf(cumulative, "good", value(1, 2, 5)), sumOf(delta, "uptime", value(1, 2, 1e17)),
 	)
 	a := NewAccumulation(opened)
 	frames, taken := receive(t, a, data, 2.5)
 	want := []string{
-		"ahead time=1", "changes kind=1", "decrease value=1", "long attributes=1", "quantiles kind=2", "unspecified kind=1", "untimed time=1", "wide attributes=1",
+		"ahead time=1", "changes kind=1", "decrease value=1", "long attributes=1", "quantiles kind=2", "unspecified kind=1", "untimed time=1", "uptime value=1", "wide attributes=1",
 	}
 	if got := refusedText(frames); !slices.Equal(got, want) {
 		t.Errorf("refused %q, want %q", got, want)
@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("recorded %q", got)
 	}
 	var answer colpb.ExportMetricsServiceResponse
-	if err := proto.Unmarshal(taken.Response, &answer); err != nil || answer.GetPartialSuccess().GetRejectedDataPoints() != 9 ||
+	if err := proto.Unmarshal(taken.Response, &answer); err != nil || answer.GetPartialSuccess().GetRejectedDataPoints() != 10 ||
 		answer.GetPartialSuccess().GetErrorMessage() != `otlp/shop: metric "ahead": its time differs by more than 1h0m0s from this host's` {
 		t.Errorf("answer %v, %v", &answer, err)
 	}

@@ -59,6 +59,22 @@ func (f Frame) Check() error {
 	return nil
 }
 
+// Sound is the frame of a source that is no worker without the points that cannot have been
+// measured.
+func (f Frame) Sound() Frame {
+	bare := f
+	bare.Points = nil
+	source, _ := kindOf(f.Source)
+	if bare.Check() == nil {
+		for _, p := range f.Points {
+			if p.check(source) == nil {
+				bare.Points = append(bare.Points, p)
+			}
+		}
+	}
+	return bare
+}
+
 // check is Frame.Check for one point. What a script measures by metrics of its own may be
 // any finite number, if it is no count of samples.
 func (p Point) check(source string) error {

@@ -203,8 +203,8 @@ func (c *Checker) scenarioOf(s metric.Series) string {
 	return s.Label("scenario")
 }
 
-// checked visits the frames against which nothing is known, and returns the first
-// contradiction of each source.
+// checked visits the frames against which nothing is known, and what is sound of those of
+// others than workers. It returns the first contradiction of each source.
 func (c *Checker) checked(each func(visit func(metric.Frame) error) error, visit func(metric.Frame) error) (all []Contradiction, err error) {
 	note := func(found Contradiction) {
 		if len(all) < maxContradictions && !slices.ContainsFunc(all, func(c Contradiction) bool { return c.Source == found.Source }) {
@@ -214,7 +214,10 @@ func (c *Checker) checked(each func(visit func(metric.Frame) error) error, visit
 	err = each(func(f metric.Frame) error {
 		if err := c.Frame(f); err != nil {
 			note(Contradiction{f.Source, err.Error()})
-			return nil
+			if metric.IsWorker(f.Source) {
+				return nil
+			}
+			f = f.Sound()
 		}
 		return visit(f)
 	})

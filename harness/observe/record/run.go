@@ -19,8 +19,8 @@ type Run struct {
 	Ledger      *ledger.Comparison // nil: the profile has no ledger, or it could not be read back
 	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
 	Rejudged    *Digest            // thresholds that replace the run's own; nil: none
-	// Contradictions are what cannot have been measured, by source; its frames are not in
-	// Timeline.
+	// Contradictions are what cannot have been measured, by source: frames of workers, and
+	// points of others. They are not in Timeline.
 	Contradictions []Contradiction
 }
 
