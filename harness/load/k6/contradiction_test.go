@@ -182,3 +182,26 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		}
 	})
 }
+
+// Samples that a script adds to a metric that k6 itself measures are not what the metric is
+// of: the run ends. What it adds to metrics of its own is fine, and what k6 adds itself.
+func TestScriptsDoNotAddToWhatK6Measures(t *testing.T) {
+	k := newK6Metrics()
+	own := k.registry.MustNewMetric("own_time", metrics.Trend, metrics.Time)
+	for m, refused := range map[*metrics.Metric]bool{
+		k.builtin.HTTPReqs: true, k.builtin.HTTPReqDuration: true, k.builtin.HTTPReqWaiting: true, k.builtin.HTTPReqFailed: true,
+		k.builtin.IterationDuration: true, k.builtin.Iterations: true, k.builtin.Checks: false, own: false,
+	} {
+		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment"}}})
+		s := metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment")}, Time: time.Now(), Value: 1}
+		a.add([]metrics.SampleContainer{metrics.Samples{s}, k.trail(time.Now(), "pay", "1", time.Second, false)})
+		if err := a.take(1 << 62).refused; err != nil {
+			t.Errorf("%s of k6: %v", m.Name, err)
+		}
+		a.add([]metrics.SampleContainer{s})
+		want := "the script adds samples to " + m.Name + ", which k6 itself measures: give its metric another name"
+		if err := a.take(1 << 62).refused; refused != (err != nil) || refused && err.Error() != want {
+			t.Errorf("%s of the script: %v", m.Name, err)
+		}
+	}
+}

@@ -70,10 +70,6 @@ func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...f
 		}
 	}
 	whole := s.below[len(s.below)-1]
-	one := func() int {
-		i, _ := slices.BinarySearch(s.below, random.Float64()*whole)
-		return min(i, len(s.values)-1)
-	}
 	left := n
 	if n > int64(len(s.values))/4 {
 		// Most of them by bucket, as Poisson counts; the rest one by one.
@@ -86,9 +82,15 @@ func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...f
 		}
 	}
 	for ; left > 0; left-- {
-		took(one(), 1)
+		took(s.one(random), 1)
 	}
 	return reach
+}
+
+// one draws the index of a value.
+func (s *spread) one(random *rand.Rand) int {
+	i, _ := slices.BinarySearch(s.below, random.Float64()*s.below[len(s.below)-1])
+	return min(i, len(s.values)-1)
 }
 
 // poisson draws from the Poisson distribution, by the normal approximation if the mean is

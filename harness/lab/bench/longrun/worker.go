@@ -39,17 +39,22 @@ var endpoints = []endpoint{
 	{"events", 0.1, answers(8)},
 }
 
-// parts are the other trend metrics of a request.
-var parts = []struct {
+// parts are what the duration of a request consists of.
+var parts = []string{"http_req_waiting", "http_req_sending", "http_req_receiving"}
+
+var (
+	sending   = newSpread(lognormal{1, 0.02, 0.5})
+	receiving = newSpread(lognormal{1, 0.06, 0.7})
+)
+
+// connections are the other trend metrics of a request.
+var connections = []struct {
 	name   string
 	spread *spread
 }{
-	{"http_req_waiting", nil}, // as the duration
 	{"http_req_blocked", newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
 	{"http_req_connecting", newSpread(lognormal{0.001, 0.3, 0.6})},
 	{"http_req_tls_handshaking", newSpread()},
-	{"http_req_sending", newSpread(lognormal{1, 0.02, 0.5})},
-	{"http_req_receiving", newSpread(lognormal{1, 0.06, 0.7})},
 }
 
 var (
@@ -117,6 +122,9 @@ func (w *Worker) transactions(scheduled, n int64) (points []metric.Point) {
 	slos, bounds := w.decidedBy(metric.TransactionDuration, "")
 	failed := min(n, poisson(w.random, failShare*float64(n)))
 	reach := hist(metric.TransactionDuration, transactions, bounds...)
+	points = append(points, metric.HistPoint(metric.Of("iteration_duration", "scenario", scenario), points[0].Hist)) // which began at once
+	w.totals["iteration_duration"] += float64(n)
+	count("iterations", n, "scenario", scenario)
 	hist(metric.GeneratorLag, lag)
 	hist(metric.ArrivalQueueing, queueing)
 	for i, s := range slos {
@@ -165,12 +173,11 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 			metric.CounterPoint(metric.NewSeries(name+metric.RateOccurred, "", labels...), float64(occurred)))
 		w.totals[name+metric.RateTotal] += float64(total)
 	}
-	hist := func(name string, s *spread, n int64, bounds []float64, labels ...string) []int64 {
+	hist := func(name string, s *spread, n int64, labels ...string) {
 		h := &metric.Hist{}
-		reach := s.draw(w.random, n, h, bounds...)
+		s.draw(w.random, n, h)
 		points = append(points, metric.HistPoint(metric.Of(name, append(labels, "scenario", scenario)...), h))
 		w.totals[name] += float64(n)
-		return reach
 	}
 	left, failures := n, int64(0)
 	for i, e := range w.endpoints {
@@ -182,16 +189,32 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 		failed := min(some, poisson(w.random, failShare*float64(some)))
 		failures += failed
 		slos, bounds := w.decidedBy(requestDuration, e.name)
-		reach := hist(requestDuration, e.duration, some, bounds, "name", e.name)
+		durations, reach := &metric.Hist{}, make([]int64, len(bounds))
+		of := []*metric.Hist{{}, {}, {}}
+		for range some {
+			took := 0.0
+			for i, s := range []*spread{e.duration, sending, receiving} {
+				v := s.values[s.one(w.random)]
+				of[i].Record(v, 1)
+				took += v
+			}
+			durations.Record(took, 1)
+			for i, bound := range bounds {
+				if took >= bound {
+					reach[i]++
+				}
+			}
+		}
+		for i, name := range append([]string{requestDuration}, parts...) {
+			h := append([]*metric.Hist{durations}, of...)[i]
+			points = append(points, metric.HistPoint(metric.Of(name, "name", e.name, "scenario", scenario), h))
+			w.totals[name] += float64(some)
+		}
 		for i, s := range slos {
 			points = append(points, judged(s, some, min(some, reach[i]+failed))...)
 		}
-		for _, p := range parts {
-			s := p.spread
-			if s == nil {
-				s = e.duration
-			}
-			hist(p.name, s, some, nil, "name", e.name)
+		for _, p := range connections {
+			hist(p.name, p.spread, some, "name", e.name)
 		}
 		counter("http_reqs", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
 		if failed > 0 {
@@ -205,8 +228,6 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 			points = append(points, judged(s, n, failures)...)
 		}
 	}
-	hist("iteration_duration", transactions, n, nil)
-	counter("iterations", float64(n))
 	counter("data_sent", float64(400*n))
 	counter("data_received", float64(900*n))
 	return append(points,
