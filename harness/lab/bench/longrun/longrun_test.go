@@ -1,10 +1,12 @@
 package longrun
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"assay/harness/observe/metric/metrictest"
+	"assay/harness/observe/record"
 )
 
 // The synthetic frames agree with the catalogue, as those of real sources do.
@@ -28,5 +30,21 @@ func TestShare(t *testing.T) {
 				t.Errorf("%d arrivals of %d workers: shares of %d to %d, %d in all", arrivals, workers, least, most, sum)
 			}
 		}
+	}
+}
+
+// What the simulated workers measure is not contradictory: a record of theirs is judged.
+func TestRecordIsSound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := Shape{Workers: 2, Hold: 10 * time.Second, Rate: 100}
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Contradictions) > 0 {
+		t.Errorf("%+v", r.Contradictions)
 	}
 }
