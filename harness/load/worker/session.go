@@ -235,6 +235,9 @@ func (s *session) fail(err error) {
 func (s *session) sendLog(ctx context.Context) {
 	for s.lost.Err() == nil {
 		last := ctx.Err() != nil
+		if last {
+			s.log.end()
+		}
 		for {
 			offset, text := s.log.next()
 			if len(text) == 0 {

@@ -25,6 +25,9 @@ const (
 	// maxFiles is the number of files and folders of a record: three of each worker, and a
 	// few more.
 	maxFiles = 10_000
+	// MaxLog is the size of the log of a worker, in bytes, and of any other file of the evidence
+	// that is not compressed.
+	MaxLog = 16 << 20
 	// maxFileBytes bounds a file of a record: no disk has more.
 	maxFileBytes = 1 << 50
 	// sparseBytes of a record may be without space on the disk. Beyond them, a hundredth
