@@ -219,20 +219,37 @@ const maxLogged = 1000
 
 // logException logs a script's exception as k6's own executors do.
 func (r *execution) logException(err error) {
-	if errext.IsInterruptError(err) { // test.abort() in the script
+	text, abort := describe(err)
+	if abort {
 		r.fail(err)
 		return
 	}
-	var exception errext.Exception
 	switch n := r.exceptions.Add(1); {
 	case n > maxLogged:
 	case n == maxLogged:
 		r.executor.GetLogger().Errorf("%d iterations threw an exception; further ones are counted but not logged", n)
-	case errors.As(err, &exception):
-		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
-		r.executor.GetLogger().Error(err.Error())
+		r.executor.GetLogger().WithField("source", "stacktrace").Error(text)
 	}
+}
+
+// describe is what a transaction's error says, and whether it is the script's test.abort().
+// What a script throws may run the script again, as by its own toString(): what that throws
+// is caught here, and k6 interrupts it at the end of the run.
+func describe(err error) (text string, abort bool) {
+	defer func() {
+		if recover() != nil {
+			text = "the script has thrown something that cannot be shown"
+		}
+	}()
+	var exception errext.Exception
+	switch {
+	case errext.IsInterruptError(err):
+		return "", true
+	case errors.As(err, &exception):
+		return exception.StackTrace(), false
+	}
+	return err.Error(), false
 }
 
 func (r *execution) drop(t *Transaction) {
