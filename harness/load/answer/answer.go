@@ -22,10 +22,10 @@ import (
 
 const (
 	// Max is the size of an answer, decoded, in bytes.
-	Max = 64 << 20
+	Max = 32 << 20
 	// maxOpen is the size of all answers that a process reads at a time. k6 takes up to four
 	// times as much for each: its buffer, which doubles, and the script's text.
-	maxOpen = 256 << 20
+	maxOpen = 128 << 20
 	// uncounted of each answer do not count towards maxOpen, so that ordinary answers cost
 	// nothing, and many VUs may read them at once.
 	uncounted = 1 << 20
