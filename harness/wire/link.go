@@ -229,6 +229,10 @@ const maxAnswer = MaxArchive + 1<<20
 // MaxArchive bounds the archive of a script, bytes.
 const MaxArchive = 256 << 20
 
+// MaxInit is the memory of a k6 that only initialises a script or makes its archive, in bytes.
+// One VU of a script whose files fill an archive takes less.
+const MaxInit = 2 << 30
+
 func (l *Link) do(ctx context.Context, m message) (answer, error) {
 	if m.method == "" {
 		m.method = http.MethodPost

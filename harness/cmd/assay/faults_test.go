@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +37,7 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 		"hangs":   hangs,
 		"tires":   tires(8), // preflight and the first seconds of a run
 		"garbage": garbage,
+		"expands": expands,
 		"loops":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
 		"moved": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/new" {
@@ -90,6 +94,25 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 		_ = conn.Close()
 	}
 }
+
+// expands answers with 250 MB, compressed to 250 kB.
+func expands(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Encoding", "gzip")
+	_, _ = w.Write(expanding()) // to a client that may be gone
+}
+
+var expanding = sync.OnceValue(func() []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.CopyN(z, zeros{}, 250<<20) // into memory
+	_ = z.Close()
+	return b.Bytes()
+})
+
+// zeros is an endless reader.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // serveOtherHost starts a server at this machine's host name, which load may not be sent
 // to unless it is listed.

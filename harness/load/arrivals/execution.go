@@ -3,10 +3,13 @@ package arrivals
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/grafana/sobek"
 	"go.k6.io/k6/errext"
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/metrics"
@@ -38,6 +41,7 @@ type execution struct {
 	counter  *lib.SegmentedIndex
 	closed   *lib.SegmentedIndex // numbers of transactions of the closed model
 	err      error
+	running  map[*Transaction]bool // that have begun
 }
 
 func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer) *execution {
@@ -48,6 +52,7 @@ func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExe
 		closed:   lib.NewSegmentedIndex(e.state.ExecutionTuple),
 		marks:    e.config.marks.Scenario(e.config.Name),
 		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
+		running:  map[*Transaction]bool{},
 	}
 	r.stalls.lastBeat = time.Since(t0)
 	return r
@@ -187,7 +192,13 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	pauses.begin()
 	t.Trace = r.marks.Begin(t.VU, number)
 	r.out <- (*TransactionStart)(t)
-	err := vu.RunOnce()
+	r.mu.Lock()
+	r.running[t] = true
+	r.mu.Unlock()
+	err := runOnce(vu)
+	if !r.ended(t) {
+		return
+	}
 	end := time.Now()
 	t.Trace.End()
 	t.Think = pauses.took
@@ -214,25 +225,87 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	}
 }
 
+// ended notes that a transaction does not run any more. False: it was abandoned before.
+func (r *execution) ended(t *Transaction) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ran := r.running[t]
+	delete(r.running, t)
+	return ran
+}
+
+// abandon reports the transactions that go on although they were interrupted, and ends the
+// run with an error: k6 ends under them.
+func (r *execution) abandon() {
+	r.fail(errStuck)
+	r.mu.Lock()
+	stuck := slices.Collect(maps.Keys(r.running))
+	clear(r.running)
+	r.mu.Unlock()
+	end := time.Now()
+	for _, t := range stuck {
+		if t.Due > r.stopped() {
+			continue
+		}
+		t.Outcome, t.Interrupted, t.Latency = TimedOut, true, end.Sub(r.t0)-t.Due
+		r.report(t, end)
+	}
+}
+
+// errUnshowable is an exception that throws another one when it is looked at.
+var errUnshowable = errors.New("the script has thrown something that cannot be shown")
+
+// runOnce runs one iteration. k6 looks at what it throws outside of the script, where a
+// further exception, as of a proxy, is a panic.
+func runOnce(vu lib.ActiveVU) (err error) {
+	defer func() {
+		switch left := recover().(type) {
+		case nil:
+		case *sobek.Exception, *sobek.InterruptedError, *sobek.StackOverflowError, sobek.Value:
+			err = errUnshowable
+		default:
+			panic(left)
+		}
+	}()
+	return vu.RunOnce()
+}
+
 // maxLogged bounds the worker's log: a script may throw at every transaction.
 const maxLogged = 1000
 
 // logException logs a script's exception as k6's own executors do.
 func (r *execution) logException(err error) {
-	if errext.IsInterruptError(err) { // test.abort() in the script
+	text, abort := describe(err)
+	if abort {
 		r.fail(err)
 		return
 	}
-	var exception errext.Exception
 	switch n := r.exceptions.Add(1); {
 	case n > maxLogged:
 	case n == maxLogged:
 		r.executor.GetLogger().Errorf("%d iterations threw an exception; further ones are counted but not logged", n)
-	case errors.As(err, &exception):
-		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
-		r.executor.GetLogger().Error(err.Error())
+		r.executor.GetLogger().WithField("source", "stacktrace").Error(text)
 	}
+}
+
+// describe is what a transaction's error says, and whether it is the script's test.abort().
+// What a script throws may run the script again, as by its own toString(): what that throws
+// is caught here, and k6 interrupts it at the end of the run.
+func describe(err error) (text string, abort bool) {
+	defer func() {
+		if recover() != nil {
+			text = errUnshowable.Error()
+		}
+	}()
+	var exception errext.Exception
+	switch {
+	case errext.IsInterruptError(err):
+		return "", true
+	case errors.As(err, &exception):
+		return exception.StackTrace(), false
+	}
+	return err.Error(), false
 }
 
 func (r *execution) drop(t *Transaction) {

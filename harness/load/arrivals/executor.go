@@ -102,13 +102,43 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	})
 	stopHeartbeat := r.startHeartbeat(startEcho(t0, &r.stalls))
 	serving, deactivated := e.serveAll(ctx, r)
-	serving.Wait()
+	served := returns(ctx, serving)
+	if !served {
+		r.abandon()
+	}
 	r.waitUntil(e.config.duration())
 	stopHeartbeat(r.dropUnserved())
 	cancel()
-	deactivated.Wait()
+	if served { // else k6 ends while they run
+		deactivated.Wait()
+	}
 	background.Wait()
 	return r.failure()
+}
+
+// stuckAfter is how long a transaction may take to end once it is interrupted.
+const stuckAfter = 5 * time.Second
+
+// errStuck ends k6 although a transaction still runs. k6 can interrupt a script between its
+// instructions, and one regular expression can take for ever.
+var errStuck = fmt.Errorf("a transaction cannot be interrupted: it went on for %s, as in a regular expression that takes exponential time", stuckAfter)
+
+// returns waits until all of a group have returned. False: some have not, long after ctx
+// was done.
+func returns(ctx context.Context, all *crash.Group) bool {
+	done := make(chan struct{})
+	crash.Go(func() { all.Wait(); close(done) })
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+		return true
+	case <-time.After(stuckAfter):
+		return false
+	}
 }
 
 // serveAll lets all VUs serve slots. serving ends when none serves any more, deactivated

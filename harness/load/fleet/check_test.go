@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,6 +87,7 @@ export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgen
 	}
 }
 
+// A script that cannot be used is told in one line, and takes neither all memory nor for ever.
 func TestScriptsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)
@@ -94,6 +96,9 @@ func TestScriptsThatAreRefused(t *testing.T) {
 		"throws":       {"throw new Error('no key');" + body, "no key"},
 		"no import":    {"import x from './nope.js';" + body, "nope.js"},
 		"no such file": {"open('/no/such/data.json');" + body, "data.json"},
+		"allocates":    {"const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length);" + body, "it takes more than 2048 MiB of memory"},
+		"opens zeros":  {"open('/dev/zero');" + body, "it takes more than 2048 MiB of memory"},
+		"never ends":   {"for (;;) {}" + body, "does not initialise within 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := check(t.Context(), t, c.script)
@@ -102,6 +107,20 @@ func TestScriptsThatAreRefused(t *testing.T) {
 				t.Errorf("refused with %v", err)
 			}
 		})
+	}
+	for name, want := range map[string]string{"zero.js": "not a regular file", "pipe.js": "not a regular file", "sparse.js": "the limit is"} {
+		path := filepath.Join(t.TempDir(), name)
+		err := map[string]func() error{
+			"zero.js":   func() error { return os.Symlink("/dev/zero", path) },
+			"pipe.js":   func() error { return syscall.Mkfifo(path, 0o600) },
+			"sparse.js": func() error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 8<<30)) },
+		}[name]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fleet.CheckScript(t.Context(), "/no/such/program", path, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if _, err := fleet.CheckScript(t.Context(), "/no/such/program", filepath.Join(t.TempDir(), "pay.js"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no script: %v", err)

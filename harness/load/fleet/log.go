@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"assay/harness/observe/record"
 )
 
 func (c *Coordinator) logPath(number int) string {
@@ -15,7 +17,8 @@ func (c *Coordinator) logPath(number int) string {
 // gapError is a part of a log that does not follow the part before.
 type gapError struct{ error }
 
-// appendLog appends a part of a worker's log, but for what was appended before.
+// appendLog appends a part of a worker's log, but for what was appended before and what the
+// record does not take.
 func (c *Coordinator) appendLog(number int, offset int64, text []byte) (err error) {
 	m := c.members[number]
 	m.logging.Lock()
@@ -24,6 +27,7 @@ func (c *Coordinator) appendLog(number int, offset int64, text []byte) (err erro
 		return &gapError{fmt.Errorf("log of worker %d: bytes %d to %d are missing", number, m.logged, offset)}
 	}
 	text = text[min(m.logged-offset, int64(len(text))):]
+	text = text[:max(0, min(int64(len(text)), record.MaxLog-m.logged))] // a worker that sends more is none of ours
 	if len(text) == 0 {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 
 	"go.k6.io/k6/lib"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/spec"
 	"assay/harness/wire"
@@ -38,8 +39,12 @@ var overridingOptions = map[string]string{
 	"executionSegment":     "it drops part of the plan's arrivals",
 }
 
-// inspectTimeout bounds the initialisation of a script, which may never end.
-const inspectTimeout = time.Minute
+// inspectTimeout bounds the initialisation of a script, which may never end. Most take less
+// than a second.
+const inspectTimeout = 15 * time.Second
+
+// maxScript is the size of a script, in bytes. Bundles of many modules have a few MB.
+const maxScript = 16 << 20
 
 // Script holds those options of a script that affect its connections.
 type Script struct {
@@ -70,10 +75,10 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 
 // inspect is CheckScript, and all options that the script sets, by name, as JSON.
 func inspect(ctx context.Context, executable, script string, env []string) (Script, map[string]string, error) {
-	if _, err := os.Stat(script); err != nil {
+	if _, err := foreign.ReadLinked(script, maxScript); err != nil { // k6 reads whatever it is, to its end
 		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario cannot be read: %s", script, reason(err)), "`scenario` in thresholds.json is relative to that file")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, hint.With(fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout), "look for what takes so long in its init code: assay k6 inspect "+script))
 	defer cancel()
 	// Not with -e: env may hold a secret, and command lines are public.
 	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
@@ -85,7 +90,7 @@ func inspect(ctx context.Context, executable, script string, env []string) (Scri
 		if ctx.Err() != nil {
 			return Script{}, nil, context.Cause(ctx)
 		}
-		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.kept), err.Error())), "try it alone: assay k6 inspect "+script)
+		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, whyEnded(errOut.kept, err)), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.kept, &options); err != nil {
@@ -135,7 +140,7 @@ func Archive(ctx context.Context, executable string, m Main, env []string) ([]by
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s: make its archive: %s", m, cmp.Or(LastError(errOut.kept), err.Error()))
+		return nil, fmt.Errorf("%s: make its archive: %s", m, whyEnded(errOut.kept, err))
 	}
 	if len(out.kept) > wire.MaxArchive {
 		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, len(out.kept)>>20, wire.MaxArchive>>20),
@@ -143,6 +148,18 @@ func Archive(ctx context.Context, executable string, m Main, env []string) ([]by
 	}
 	return out.kept, nil
 }
+
+// whyEnded is why a k6 that only initialises a script has failed.
+func whyEnded(log []byte, err error) string {
+	text := cmp.Or(LastError(log), err.Error())
+	if outOfMemory.MatchString(text) {
+		return fmt.Sprintf("it takes more than %d MiB of memory", wire.MaxInit>>20)
+	}
+	return text
+}
+
+// outOfMemory is what Go writes at the limit on a process's memory.
+var outOfMemory = regexp.MustCompile(`^(?:fatal error|panic): .*(?:out of memory|cannot allocate)`)
 
 // Files names the local files that an archive was made of. k6 hides the names of home
 // folders, /home/ana as /home/nobody: those in the first script's own are found.

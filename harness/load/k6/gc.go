@@ -30,6 +30,7 @@ const (
 type gcTuner struct {
 	rate    float64 // transactions per second
 	percent int     // current target
+	limit   int64   // current limit of the heap
 	fixed   bool    // the environment sets the target
 }
 
@@ -43,7 +44,14 @@ func (g *gcTuner) adjust() {
 	if g.fixed {
 		return
 	}
-	percent := gcPercent(liveHeap(), g.rate)
+	live := liveHeap()
+	// The target is a share of the live heap, which may grow by gigabytes within a second,
+	// as by huge answers: it would let as much garbage again through, several times.
+	if limit := int64(live) + maxRoom + max(maxRoom, int64(live)); 10*max(limit-g.limit, g.limit-limit) > g.limit {
+		debug.SetMemoryLimit(limit)
+		g.limit = limit
+	}
+	percent := gcPercent(live, g.rate)
 	if change := percent - g.percent; 10*max(change, -change) <= g.percent {
 		return
 	}

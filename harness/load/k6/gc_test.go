@@ -2,6 +2,7 @@ package k6
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -30,13 +31,17 @@ func TestGCTunerFollowsTheLiveHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	runtime.GC()
 	g := newGCTuner(6400)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	g.adjust()
-	small := g.percent
-	kept := make([]byte, 256<<20)
+	small, limit := g.percent, g.limit
+	kept := make([]byte, 256<<20) // over a tenth of the limit
 	runtime.GC()
 	g.adjust()
 	if g.percent >= small || g.percent < minPercent {
 		t.Errorf("the target is %d %%, and %d %% with 256 MiB more", small, g.percent)
+	}
+	if more := g.limit - limit; more < 200<<20 || debug.SetMemoryLimit(-1) != g.limit || limit < 2*maxRoom {
+		t.Errorf("the limit is %d, and %d more with 256 MiB more", limit, more)
 	}
 	runtime.KeepAlive(kept)
 	t.Setenv("GOGC", "100")

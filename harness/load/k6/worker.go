@@ -14,6 +14,7 @@ import (
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/errext/exitcodes"
 	"go.k6.io/k6/output"
+	"golang.org/x/sys/unix"
 
 	"assay/harness/crash"
 	"assay/harness/load/arrivals"
@@ -64,6 +65,10 @@ func Main(args []string) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGINT) // k6 ends in order
 		}
 	})
+	if len(args) > 0 && (args[0] == "inspect" || args[0] == "archive") {
+		// What a script imports and opens may be of any kind and size, and k6 reads it whole.
+		_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: wire.MaxInit, Max: wire.MaxInit}) // fails where a lower limit is set
+	}
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	if err := crash.Call(func() error {

@@ -20,7 +20,7 @@ var options = Options{Run: "a-run", Seed: 7, Header: "x-load-test", Sampled: 0.5
 
 // sent is the header of a request as a VU sends it.
 func (m *Marks) sent(vu string, h http.Header) http.Header {
-	t := &transport{http.NewFileTransport(http.Dir(".")), m, m.vu(vu)}
+	t := &transport{next: http.NewFileTransport(http.Dir(".")), marks: m, vu: m.vu(vu)}
 	resp, err := t.RoundTrip(&http.Request{URL: httpURL, Header: h})
 	if err == nil {
 		_ = resp.Body.Close() // of no file

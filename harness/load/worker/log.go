@@ -4,34 +4,60 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+
+	"assay/harness/observe/record"
 )
 
-// maxLog bounds the part of k6's log that waits for delivery, bytes. In an outage k6
-// logs a line per request.
-const maxLog = 16 << 20
+// Parts of k6's log that are kept, in bytes; a script may log without end, and in an outage
+// k6 logs a line per request. Together they are less than the record takes.
+const (
+	maxHead = record.MaxLog / 2
+	maxTail = record.MaxLog / 16
+)
 
-// logBuffer holds the part of k6's log that was not delivered yet.
+// logBuffer holds the part of k6's log that was not delivered yet, and the end of a long one.
 type logBuffer struct {
 	mu      sync.Mutex
 	text    []byte
 	offset  int64 // of text in the log
-	dropped int   // bytes that it had no room for
+	written int64 // of the head
+	tail    []byte
+	dropped int64 // bytes between them
 }
 
 // Write never fails: a log that cannot be kept is no reason to end the load.
 func (l *logBuffer) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.text)+len(text) > maxLog {
-		l.dropped += len(text)
-		return len(text), nil
+	n := len(text)
+	head := min(int64(n), maxHead-l.written)
+	l.text, l.written, text = append(l.text, text[:head]...), l.written+head, text[head:]
+	l.cut(&text, maxTail)
+	l.tail = append(l.tail, text...)
+	if len(l.tail) > 2*maxTail { // seldom, as it is moved
+		l.cut(&l.tail, maxTail)
+		l.tail = bytes.Clone(l.tail)
 	}
+	return n, nil
+}
+
+// cut leaves the last bytes of a text, and counts the others.
+func (l *logBuffer) cut(text *[]byte, size int) {
+	if more := len(*text) - size; more > 0 {
+		l.dropped += int64(more)
+		*text = (*text)[more:]
+	}
+}
+
+// end adds the end of the log, once, when nothing is written any more.
+func (l *logBuffer) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut(&l.tail, maxTail)
 	if l.dropped > 0 {
-		l.text = fmt.Appendf(l.text, "%d bytes of the log are missing: the coordinator did not answer\n", l.dropped)
-		l.dropped = 0
+		l.text = fmt.Appendf(l.text, "\n%d bytes of the log are left out here\n", l.dropped)
 	}
-	l.text = append(l.text, text...)
-	return len(text), nil
+	l.text, l.tail, l.dropped = append(l.text, l.tail...), nil, 0
 }
 
 // maxPart is the largest part of the log in one message, bytes.

@@ -23,6 +23,7 @@ type session struct {
 	log        logBuffer
 	say        func(format string, args ...any)
 
+	teardown  bool // k6 runs one when it is stopped
 	k6        atomic.Pointer[child]
 	heard     atomic.Int64 // when the coordinator last answered, ns since begin
 	begin     time.Time
@@ -42,9 +43,11 @@ const (
 	// messageTimeout bounds one attempt to send a message. An archive or a setup() of
 	// many megabytes takes time.
 	messageTimeout = 30 * time.Second
-	// stopTimeout is how long k6 may take to stop: its iterations are interrupted at
-	// once, and teardown() may take a while.
-	stopTimeout = 30 * time.Second
+	// stopTimeout is how long k6 may take to stop: its iterations are interrupted at once,
+	// and it gives up those that go on after a few seconds.
+	stopTimeout = 8 * time.Second
+	// teardownTimeout is the same with a teardown(), which may take a while.
+	teardownTimeout = 30 * time.Second
 )
 
 func newSession(link *wire.Link, a wire.Assignment, dir string, c *clock, say func(string, ...any)) *session {
@@ -169,11 +172,18 @@ func (s *session) stopK6(c *child) {
 		return
 	case <-s.stopping:
 	}
+	limit := stopTimeout
+	switch {
+	case s.teardown:
+		limit = teardownTimeout
+	case s.orphaned(): // nobody waits for its reports
+		limit = 0
+	}
 	_ = c.Signal(syscall.SIGTERM) // does nothing if it has ended
 	_ = c.Signal(syscall.SIGCONT) // a stopped process receives no other signal
 	select {
 	case <-c.Done():
-	case <-time.After(stopTimeout):
+	case <-time.After(limit):
 		_ = c.Kill() // its status says so
 	}
 }
@@ -235,6 +245,9 @@ func (s *session) fail(err error) {
 func (s *session) sendLog(ctx context.Context) {
 	for s.lost.Err() == nil {
 		last := ctx.Err() != nil
+		if last {
+			s.log.end()
+		}
 		for {
 			offset, text := s.log.next()
 			if len(text) == 0 {

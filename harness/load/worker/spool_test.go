@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"assay/harness/observe/record"
 )
 
 func quiet(string, ...any) {}
@@ -143,18 +146,28 @@ func TestLogBuffer(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Error("the log is not what was written")
 	}
-	long := bytes.Repeat([]byte("x"), maxLog)
-	for _, text := range [][]byte{long, []byte("no room\n"), []byte("nor for this\n")} {
-		if n, err := l.Write(text); n != len(text) || err != nil {
-			t.Errorf("%d, %v", n, err)
+}
+
+// A long log is delivered without its middle, however it is written.
+func TestLongLog(t *testing.T) {
+	line := append(bytes.Repeat([]byte("x"), 9_999), '\n')
+	for name, writes := range map[string][][]byte{
+		"in lines": slices.Repeat([][]byte{line}, 3_000), "at once": {bytes.Repeat(line, 3_000)},
+	} {
+		l := &logBuffer{}
+		for _, text := range append(writes, []byte("the last words\n")) {
+			if n, err := l.Write(text); n != len(text) || err != nil {
+				t.Errorf("%s: %d, %v", name, n, err)
+			}
+			if kept := len(l.text) + len(l.tail); kept > record.MaxLog {
+				t.Fatalf("%s: %d bytes are kept", name, kept)
+			}
 		}
-	}
-	got = got[:0]
-	l.offset = 0
-	deliver()
-	_, _ = l.Write([]byte("again\n"))
-	deliver()
-	if text := string(got[maxLog:]); text != "21 bytes of the log are missing: the coordinator did not answer\nagain\n" {
-		t.Errorf("after a gap: %q", text)
+		l.end()
+		got := string(l.text)
+		left := 3_000*len(line) + len("the last words\n") - maxHead - maxTail
+		if want := fmt.Sprintf("\n%d bytes of the log are left out here\n", left); !strings.Contains(got, want) || !strings.HasSuffix(got, "the last words\n") || len(got) != maxHead+len(want)+maxTail {
+			t.Errorf("%s: %d bytes that end with %q", name, len(got), got[len(got)-100:])
+		}
 	}
 }

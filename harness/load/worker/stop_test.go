@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
@@ -43,6 +44,19 @@ func TestStopped(t *testing.T) {
 		status, output, err := runWorker(ctx, t, c, script)
 		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: interrupted\n") {
 			t.Errorf("%q, %v: %s", status, err, output)
+		}
+	})
+	t.Run("ignored by k6", func(t *testing.T) {
+		c := &coordinator{assignment: share(), archive: []byte("tar")}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
+			cancel()
+		}()
+		begin := time.Now()
+		status, output, err := runWorker(ctx, t, c, "trap '' TERM; echo ready; while :; do sleep 0.05; done")
+		if status != "signal: killed" || err != nil || time.Since(begin) > time.Minute {
+			t.Errorf("%q after %s, %v: %s", status, time.Since(begin), err, output)
 		}
 	})
 	t.Run("before it began", func(t *testing.T) {

@@ -20,12 +20,13 @@ const ConnectTimeout = 4 * time.Second
 type DB struct {
 	*sql.DB
 	Dialect *Dialect
+	*Intake // of its connection
 }
 
 // NewDB connects lazily, and limits the pool to one connection.
-func NewDB(db *sql.DB, d *Dialect) *DB {
+func NewDB(db *sql.DB, d *Dialect, i *Intake) *DB {
 	db.SetMaxOpenConns(1)
-	return &DB{db, d}
+	return &DB{db, d, i}
 }
 
 // Ping connects and waits for the server to respond, at most ConnectTimeout. Its

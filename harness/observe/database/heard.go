@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"assay/harness/hint"
@@ -16,12 +17,41 @@ import (
 // maxHeard is enough for a greeting of any family.
 const maxHeard = 256
 
+// Bounds of what a connection receives, in bytes. Drivers keep a packet, an error or the
+// server's parameters in memory, however large or many these are.
+const (
+	// maxGreeting is until the connection is accepted: a server sends a few kB.
+	maxGreeting = 1 << 20
+	// maxAnswer is from a request of ours, or from the last call of Received, on.
+	maxAnswer = 64 << 20
+)
+
+// Intake limits what the connections of a DB receive, of which there is one at a time.
+type Intake struct{ received atomic.Int64 }
+
+// Received is called when all that was received so far has been processed, such as a row of
+// many.
+func (i *Intake) Received() { i.received.Store(0) }
+
 // Heard keeps the first bytes that the other side of a connection sends. They tell who
-// answers there, whatever the driver makes of them.
+// answers there, whatever the driver makes of them. It fails a connection that sends too much.
 type Heard struct {
-	mu    sync.Mutex
-	first []byte // nil: never connected
+	Intake *Intake
+
+	mu       sync.Mutex
+	first    []byte // nil: never connected
+	exceeded bool
+	accepted atomic.Bool
 }
+
+// Accept is called when the connection can be used.
+func (h *Heard) Accept() {
+	h.Intake.Received()
+	h.accepted.Store(true)
+}
+
+// errTooMuch is for a connection that has sent more than it may.
+var errTooMuch = &Error{"the server sends more than what was asked for", checkDSN}
 
 // DialFunc makes connections.
 type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -35,6 +65,7 @@ func (h *Heard) Dial(dial DialFunc) DialFunc {
 			return nil, err
 		}
 		h.add(nil, false)
+		h.Intake.Received() // each address of a DSN, with and without TLS
 		return &heardConn{Conn: conn, heard: h}, nil
 	}
 }
@@ -44,6 +75,13 @@ func (h *Heard) bytes() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return bytes.Clone(h.first)
+}
+
+// tooMuch is whether a connection has received more than it may.
+func (h *Heard) tooMuch() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.exceeded
 }
 
 // add adds what a connection received; first: nothing before.
@@ -56,6 +94,13 @@ func (h *Heard) add(b []byte, first bool) {
 	h.first = append(h.first, b[:min(len(b), maxHeard-len(h.first))]...)
 }
 
+// exceed notes that a connection has received too much: drivers hide why a reading failed.
+func (h *Heard) exceed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.exceeded = true
+}
+
 // heardConn is a connection that is listened to.
 type heardConn struct {
 	net.Conn
@@ -65,11 +110,27 @@ type heardConn struct {
 
 func (c *heardConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	limit := int64(maxGreeting)
+	if c.heard.accepted.Load() {
+		limit = maxAnswer
+	}
+	if c.heard.Intake.received.Add(int64(n)) > limit {
+		c.heard.exceed()
+		return 0, errTooMuch
+	}
 	if n > 0 {
 		c.heard.add(b[:n], !c.began)
 		c.began = true
 	}
 	return n, err
+}
+
+// Write begins a request, whose answer is limited by itself.
+func (c *heardConn) Write(b []byte) (int, error) {
+	if c.heard.accepted.Load() {
+		c.heard.Intake.Received()
+	}
+	return c.Conn.Write(b)
 }
 
 // SyscallConn lets a driver look whether the connection was closed.
@@ -150,6 +211,8 @@ func (d *Dialect) Explain(err error, h *Heard) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
+	case h.tooMuch():
+		return errTooMuch
 	case found == d.Protocol && (answered || strings.Contains(err.Error(), "%!")): // pgx has no words for an unexpected message
 		return &Error{"what answers there is not understood, as " + speakers[d.Protocol] + " would be", checkDSN}
 	case found == d.Protocol:

@@ -1,7 +1,9 @@
 package database
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 )
@@ -63,4 +65,55 @@ func FuzzHeard(f *testing.F) {
 			}
 		}
 	})
+}
+
+// endless is a connection of a server that sends without end.
+type endless struct{ net.Conn }
+
+func (endless) Read(b []byte) (int, error)  { return len(b), nil }
+func (endless) Write(b []byte) (int, error) { return len(b), nil }
+
+// What a connection receives is limited: in all until it is accepted, then for each request,
+// and between rows.
+func TestIntakeIsLimited(t *testing.T) {
+	h := &Heard{Intake: &Intake{}}
+	c, err := h.Dial(func(context.Context, string, string) (net.Conn, error) { return endless{}, nil })(t.Context(), "tcp", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	megabyte := make([]byte, 1<<20)
+	read := func(n int) error {
+		for range n {
+			if _, err := c.Read(megabyte); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	write := func() {
+		if _, err := c.Write([]byte("request")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := read(maxGreeting >> 20); err != nil {
+		t.Errorf("a greeting: %v", err)
+	}
+	write()
+	if err := read(1); !errors.Is(err, errTooMuch) {
+		t.Errorf("a greeting that is too long: %v", err)
+	}
+	h.Accept()
+	for range 3 {
+		write()
+		if err := read(maxAnswer >> 20); err != nil {
+			t.Errorf("an answer: %v", err)
+		}
+		h.Intake.Received()
+		if err := read(maxAnswer >> 20); err != nil {
+			t.Errorf("its next row: %v", err)
+		}
+	}
+	if err := read(1); !errors.Is(err, errTooMuch) {
+		t.Errorf("an answer that is too long: %v", err)
+	}
 }

@@ -47,6 +47,7 @@ func Read(ctx context.Context, db *database.DB, query, run string, visit func(En
 		if err := visit(Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()}); err != nil {
 			return err
 		}
+		db.Received()
 	}
 	if err := rows.Err(); err != nil {
 		return &ReadError{err}

@@ -3,6 +3,7 @@ package databases_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -32,6 +33,26 @@ func TestStrangerAtTheDSN(t *testing.T) {
 			_, _ = c.Read(make([]byte, 512))
 		}
 	}
+	// A packet that is continued without end, and parameters without end.
+	continued := func(c net.Conn) {
+		packet := make([]byte, 4+1<<24-1)
+		copy(packet, "\xff\xff\xff")
+		for i := range 256 {
+			packet[3] = byte(i)
+			if _, err := c.Write(packet); err != nil {
+				return
+			}
+		}
+	}
+	parameters := func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 512))
+		_, _ = io.WriteString(c, "R\x00\x00\x00\x08\x00\x00\x00\x00")
+		for i := range 1 << 24 {
+			if _, err := fmt.Fprintf(c, "S\x00\x00\x00\x0fp%08d\x00\x00", i); err != nil {
+				return
+			}
+		}
+	}
 	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	const mysql, postgres = "u:secret@tcp(ADDRESS)/shop", "postgres://u:secret@ADDRESS/shop"
 	for name, c := range map[string]struct {
@@ -58,6 +79,8 @@ func TestStrangerAtTheDSN(t *testing.T) {
 		"PostgreSQL or HTTP to MySQL":      {silent, mysql, ""},
 		"SSH to MySQL":                     {says("SSH-2.0-OpenSSH_9.2\r\n"), mysql, "something else answers there, not a MySQL or MariaDB server"},
 		"garbage to MySQL":                 {says("\x00\x01\x1b[31m\n%!w(<nil>)\xff\xfe\x7f\x7f\x7f"), mysql, "something else answers there"},
+		"a packet without end to MySQL":    {continued, mysql, "the server sends more than what was asked for"},
+		"parameters without end":           {parameters, postgres + "?sslmode=disable", "the server sends more than what was asked for"},
 		"closes, to MySQL":                 {func(net.Conn) {}, mysql, "the connection is closed without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

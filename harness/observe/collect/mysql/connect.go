@@ -18,7 +18,10 @@ import (
 
 // connector opens connections that end at the server itself: a pooler is refused before
 // anything is set on the connection.
-type connector struct{ config *driver.Config }
+type connector struct {
+	config *driver.Config
+	intake *database.Intake
+}
 
 // Driver is that of the connections.
 func (connector) Driver() dbdriver.Driver { return driver.MySQLDriver{} }
@@ -29,7 +32,7 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	if err := database.CheckAddress(c.config.Addr); err != nil {
 		return nil, err
 	}
-	var heard database.Heard
+	heard := database.Heard{Intake: c.intake}
 	config := c.config.Clone()
 	config.Params = nil // the driver would set them at once
 	config.DialFunc = heard.Dial(new(net.Dialer).DialContext)
@@ -46,8 +49,9 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, dialect.Explain(err, &heard)
 	}
+	heard.Accept()
 	return conn, nil
 }
 

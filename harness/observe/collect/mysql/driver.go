@@ -37,7 +37,8 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	if _, err := driver.NewConnector(c); err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
-	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
+	intake := &database.Intake{}
+	return database.NewDB(sql.OpenDB(connector{c, intake}), &dialect, intake), nil
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.

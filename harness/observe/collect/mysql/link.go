@@ -76,7 +76,7 @@ func (l *link) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	var err error
-	l.db = sql.OpenDB(connector{l.config})
+	l.db = sql.OpenDB(connector{l.config, &database.Intake{}})
 	if l.conn, err = l.db.Conn(ctx); err != nil {
 		l.drop()
 		return fmt.Errorf("connect: %w", err)

@@ -30,7 +30,10 @@ const (
 // connector opens connections that end at the server itself: a pooler is refused. All
 // settings are startup parameters: no statement that a pooler could pass on to the
 // connection of another client sets anything.
-type connector struct{ config *pgx.ConnConfig }
+type connector struct {
+	config *pgx.ConnConfig
+	intake *database.Intake
+}
 
 // Driver is that of the connections.
 func (connector) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
@@ -46,7 +49,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (c connector) connect(ctx context.Context) (_ *stdlib.Conn, err error) {
 	defer foreign.Guard(&err)
-	var heard database.Heard
+	heard := database.Heard{Intake: c.intake}
 	config := c.config.Copy()
 	config.DialFunc = heard.Dial(config.DialFunc)
 	config.MaxProtocolMessageBodyLen = maxMessage
@@ -63,8 +66,9 @@ func (c connector) connect(ctx context.Context) (_ *stdlib.Conn, err error) {
 	conn := opened.(*stdlib.Conn)
 	if err := direct(ctx, conn.Conn()); err != nil {
 		_ = conn.Close() // nothing was done
-		return nil, err
+		return nil, dialect.Explain(err, &heard)
 	}
+	heard.Accept()
 	return conn, nil
 }
 

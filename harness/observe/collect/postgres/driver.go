@@ -28,7 +28,8 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
+	intake := &database.Intake{}
+	return database.NewDB(sql.OpenDB(connector{c, intake}), &dialect, intake), nil
 }
 
 func config(dsn string) (*pgx.ConnConfig, error) {

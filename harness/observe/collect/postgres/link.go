@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"assay/harness/observe/database"
 )
 
 const (
@@ -67,7 +69,7 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conn, err := connector{l.config}.connect(ctx)
+	conn, err := connector{l.config, &database.Intake{}}.connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,158 @@
+// Package answer limits the memory that the target's answers take. k6 reads them without a
+// limit, decoded: a few kB of gzip can expand to gigabytes.
+//
+// Input: a response before its body is read. Output: the same, whose body is decoded as k6
+// would decode it, and fails beyond a limit.
+package answer
+
+import (
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+	"go.k6.io/k6/lib/netext/httpext"
+)
+
+const (
+	// Max is the size of an answer, decoded, in bytes.
+	Max = 32 << 20
+	// maxOpen is the size of all answers that a process reads at a time. k6 takes up to four
+	// times as much for each: its buffer, which doubles, and the script's text.
+	maxOpen = 128 << 20
+	// uncounted of each answer do not count towards maxOpen, so that ordinary answers cost
+	// nothing, and many VUs may read them at once.
+	uncounted = 1 << 20
+	// maxWindow is the history of zstd, in bytes: what browsers allow (RFC 9659).
+	maxWindow = 8 << 20
+
+	// k6's codes of errors (lib/netext/httpext/error_codes.go).
+	errorCode         = 1000
+	decompressionCode = 1701
+)
+
+// The texts are the same for all answers: they are values of a tag.
+var (
+	errSize = httpext.NewK6Error(errorCode, fmt.Sprintf("the answer has more than %d MiB", Max>>20), nil)
+	errOpen = httpext.NewK6Error(errorCode, fmt.Sprintf("the answers that are read at a time have more than %d MiB", maxOpen>>20), nil)
+)
+
+// open is what all answers count.
+var open atomic.Int64
+
+// Limit limits the body of a response. Its Content-Encoding is hidden until the body is
+// closed, so that k6 does not decode it again; dumped (k6's option httpDebug): for good, as
+// k6 then closes the body before it decodes it.
+func Limit(r *http.Response, dumped bool) {
+	b := &body{raw: r.Body}
+	b.decoded = b.raw
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && r.Body != http.NoBody {
+		b.encoding, b.decoded = encoding, nil
+		if !dumped {
+			values := r.Header["Content-Encoding"]
+			b.restore = func() { r.Header["Content-Encoding"] = values }
+		}
+		r.Header.Del("Content-Encoding")
+	}
+	r.Body = b
+}
+
+// body is that of a response.
+type body struct {
+	raw      io.ReadCloser
+	encoding string
+	decoded  io.Reader // nil: not read yet
+	closers  []func()  // of decoders
+	restore  func()    // the header; nil: it stays
+	size     int64     // that was read, decoded
+	counted  int64     // of it, in open
+	closed   bool
+}
+
+// Read reads the decoded body.
+func (b *body) Read(p []byte) (int, error) {
+	if b.decoded == nil {
+		if err := b.decode(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.decoded.Read(p)
+	b.size += int64(n)
+	if b.size > Max {
+		return 0, errSize
+	}
+	if more := b.size - uncounted - b.counted; more > 0 && !b.closed {
+		b.counted += more
+		if open.Add(more) > maxOpen {
+			return 0, errOpen
+		}
+	}
+	return n, err
+}
+
+// WriteTo is what io.Copy calls. A body that k6 throws away takes no memory: it is neither
+// decoded nor limited.
+func (b *body) WriteTo(w io.Writer) (int64, error) {
+	if w == io.Discard {
+		return io.Copy(w, b.raw)
+	}
+	return io.Copy(w, struct{ io.Reader }{b})
+}
+
+// Close closes the body, after which k6 has made the script's copy of it.
+func (b *body) Close() error {
+	if !b.closed {
+		b.closed = true
+		open.Add(-b.counted)
+		for _, closeDecoder := range b.closers {
+			closeDecoder()
+		}
+		if b.restore != nil {
+			b.restore()
+		}
+	}
+	return b.raw.Close()
+}
+
+// maxEncodings is how often an answer may be encoded.
+const maxEncodings = 4
+
+// decode makes the decoders, as k6 does: the last encoding first, and none for those that k6
+// does not know.
+func (b *body) decode() error {
+	encodings := strings.Split(b.encoding, ",")
+	if len(encodings) > maxEncodings {
+		return httpext.NewK6Error(decompressionCode, fmt.Sprintf("the answer is encoded more than %d times", maxEncodings), nil)
+	}
+	var r io.Reader = b.raw
+	for i := len(encodings) - 1; i >= 0; i-- {
+		var err error
+		switch strings.TrimSpace(encodings[i]) {
+		case "gzip":
+			r, err = gzip.NewReader(r)
+		case "deflate":
+			r, err = zlib.NewReader(r)
+		case "br":
+			r = brotli.NewReader(r)
+		case "zstd":
+			var d *zstd.Decoder
+			if d, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true)); err == nil {
+				b.closers, r = append(b.closers, d.Close), d
+			}
+		}
+		if errors.Is(err, io.EOF) { // not the end of a body
+			err = httpext.NewK6Error(decompressionCode, "error decompressing response body ("+err.Error()+")", nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.decoded = r
+	return nil
+}
