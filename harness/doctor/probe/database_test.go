@@ -30,23 +30,38 @@ func TestDatabase(t *testing.T) {
 			mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
 				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
 			onlyRoot(t, root)
+			mysqldtest.Exec(t, root, "CREATE TABLE shop.many (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))", "INSERT INTO shop.many SELECT 'a', NOW(), 'other' FROM "+hundreds+" x, "+hundreds+" y LIMIT 30000", "ANALYZE TABLE shop.many")
+			service, err := root.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer service.Rollback()
+			if _, err := service.Exec("UPDATE shop.orders SET id = 'b'"); err != nil { // a removal without an index would wait for it
+				t.Fatal(err)
+			}
 			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 			}
 			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
 				{Name: "none"},
 				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
+				ledger("scans", "SELECT id, at FROM shop.many WHERE run_id = ?", "CALL shop.nothing(?)", "DELETE FROM shop.many WHERE run_id = ?"),
 				ledger("unread", "SELECT id, at FROM shop.ordres WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
 			})
 			// A slow one does not keep the next from being examined.
 			both := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
-				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR SLEEP(20)"),
+				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR BENCHMARK(1e12, 1)"),
 				ledger("next", "SELECT id, at FROM shop.orders WHERE run_id = ?"),
 			}).Ledgers
 			if slow := both["slow"]; !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) || both["next"].Read != nil {
 				t.Errorf("%+v", both)
 			}
+			polltest.Until(t, "it has ended in the server too", func() bool {
+				var sessions int
+				err := root.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND NOT IN ('Sleep', 'Daemon')").Scan(&sessions)
+				return err == nil && sessions == 0
+			})
 			if d.Err != nil || d.DSNErr != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Disabled == 0 {
 				t.Errorf("%+v", d)
 			}
@@ -61,8 +76,35 @@ func TestDatabase(t *testing.T) {
 				"good": {"", ""}, "unread": {"doesn't exist", ""}, "unclean": {"", "doesn't exist"},
 			} {
 				got := d.Ledgers[name]
-				if !says(got.Read, want.read) || !says(got.Clean, want.clean) {
+				if !says(got.Read, want.read) || !says(got.Clean, want.clean) || got.Scan.Rows != 0 {
 					t.Errorf("ledger %s: %+v", name, got)
+				}
+			}
+			if got := d.Ledgers["scans"]; got.Read != nil || got.Clean != nil || got.Scan.Table != "many" || got.Scan.Rows < 10_000 {
+				t.Errorf("a removal that scans a large table: %+v", got)
+			}
+			if err := service.Rollback(); err != nil {
+				t.Error(err)
+			}
+			mysqldtest.Exec(t, root, "CREATE USER u IDENTIFIED BY 'p'", "GRANT SELECT ON shop.* TO u")
+			as, err := driver.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			as.User, as.Passwd = "u", "p"
+			for _, step := range []struct {
+				before, want string
+			}{
+				{"", "command denied to user"},
+				{"GRANT DELETE ON shop.* TO u", ""},
+				{"SET GLOBAL read_only = ON", "the server takes no writes"},
+			} {
+				if step.before != "" {
+					mysqldtest.Exec(t, root, step.before)
+				}
+				clean := ExamineDatabase(t.Context(), as.FormatDSN(), "a-run", []spec.Profile{ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?")}).Ledgers["good"].Clean
+				if !says(clean, step.want) {
+					t.Errorf("after %q: %v", step.before, clean)
 				}
 			}
 			if _, has := d.Ledgers["none"]; has {
@@ -75,6 +117,9 @@ func TestDatabase(t *testing.T) {
 		})
 	}
 }
+
+// hundreds is a table of 200 rows.
+const hundreds = "(SELECT 1 FROM information_schema.COLLATIONS LIMIT 200)"
 
 // onlyRoot waits until the session of the server's start has ended, and only root's is left.
 func onlyRoot(t *testing.T, root *sql.DB) {

@@ -41,12 +41,13 @@ func TestPostgreSQL(t *testing.T) {
 	})
 	// A slow one does not keep the next from being examined.
 	both := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
-		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
+		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(600) IS NULL"),
 		ledger("next", "SELECT id, at FROM orders WHERE run_id::text = ?"),
 	}).Ledgers
 	if slow := both["slow"]; !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) || both["next"].Read != nil {
 		t.Errorf("%+v", both)
 	}
+	postgrestest.Await(t, root, 2, postgrestest.Clients) // it has ended in the server too
 	if d.Err != nil || d.DSNErr != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
@@ -70,6 +71,26 @@ func TestPostgreSQL(t *testing.T) {
 	var rows int
 	if err := shop.QueryRow("SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != 1 {
 		t.Errorf("%d rows are left, %v", rows, err)
+	}
+
+	// Defaults of a role are those of the service; what the DSN says is not.
+	for _, setting := range []string{"default_transaction_read_only = on", "statement_timeout = 1", "lock_timeout = 1", "default_transaction_isolation = serializable", "debug_print_plan = on"} {
+		mysqldtest.Exec(t, root, "ALTER ROLE blind SET "+setting)
+	}
+	good := []spec.Profile{ledger("good", "SELECT id, at FROM orders WHERE (run_id::text = ? OR pg_sleep(0.02) IS NULL) AND 1 / (current_setting('transaction_isolation') = 'read committed')::int = 1", remove)}
+	blind := s.UserDSN("blind", "x", "shop")
+	for _, step := range []struct{ dsn, before, read, clean string }{
+		{blind, "", "", ""},
+		{blind + "?default_transaction_read_only=on", "", "", "the server takes no writes"},
+		{blind + "?statement_timeout=5", "", "statement timeout", ""},
+		{blind, "REVOKE DELETE ON orders FROM blind", "", "permission denied for table orders"},
+	} {
+		if step.before != "" {
+			mysqldtest.Exec(t, shop, step.before)
+		}
+		if got := ExamineDatabase(t.Context(), step.dsn, "a-run", good).Ledgers["good"]; !says(got.Read, step.read) || !says(got.Clean, step.clean) {
+			t.Errorf("after %q: %+v", step.before, got)
+		}
 	}
 
 	// While another user has a session.

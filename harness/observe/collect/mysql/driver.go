@@ -23,22 +23,19 @@ type Driver struct{}
 // Accepts reports true for any DSN: those of this family have no scheme.
 func (Driver) Accepts(string) bool { return true }
 
-// Open opens the database at the DSN, with sessions whose time zone is UTC.
+// Open opens the database at the DSN, with sessions whose time zone is UTC. A statement that
+// is given up is ended in the server.
 func (Driver) Open(dsn string) (*database.DB, error) {
 	c, err := ownConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
 	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, database.ConnectTimeout
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["time_zone"] = "'+00:00'"
 	if _, err := driver.NewConnector(c); err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
 	intake := &database.Intake{}
-	return database.NewDB(sql.OpenDB(connector{c, intake}), &dialect, intake), nil
+	return database.NewDB(sql.OpenDB(killer{connector{c, intake}}), &dialect, intake), nil
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.
@@ -61,6 +58,7 @@ var dialect = database.Dialect{
 	ConnectionsQuery:     "SHOW GLOBAL STATUS LIKE 'Threads_connected'",
 	ClockQuery:           "SELECT UTC_TIMESTAMP(6)",
 	RaiseConnectionLimit: "SET GLOBAL max_connections = %s",
+	Explainer:            "EXPLAIN FORMAT=TRADITIONAL",
 
 	SessionIDQuery: "SELECT CONNECTION_ID()",
 	CancelFormat:   "KILL QUERY %d",
