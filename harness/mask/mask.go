@@ -3,8 +3,10 @@ package mask
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // replacement is in the place of each secret.
@@ -38,13 +40,42 @@ func Add(secrets ...string) {
 	}
 }
 
-// Text masks the registered secrets.
+// kept are the texts that stay as they are.
+var kept sync.Map
+
+// Keep names texts that mean something to rules and SLOs, even if a password is the same or a
+// part of one. They are public.
+func Keep(texts ...string) {
+	for _, t := range texts {
+		kept.Store(t, true)
+	}
+}
+
+// Text masks the registered secrets. A text that is to be kept is left.
 func Text(text string) string {
 	m := known.Load()
 	if m == nil {
 		return text
 	}
+	if _, keep := kept.Load(text); keep {
+		return text
+	}
 	return m.mask(text)
+}
+
+// Cut is Text of at most so many bytes, valid in UTF-8. What others have said is cut by this
+// function alone: a part of a secret would not be found.
+func Cut(text string, most int) string {
+	const more = "..."
+	text = strings.ToValidUTF8(Text(text), "")
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
 }
 
 // Bytes is Text for a slice, which it does not change.
