@@ -40,6 +40,11 @@ func Add(secrets ...string) {
 	}
 }
 
+// Line is Cut of a text as one line.
+func Line(text string, most int) string {
+	return Cut(strings.Join(strings.Fields(Text(text)), " "), most)
+}
+
 // kept are the texts that stay as they are.
 var kept sync.Map
 

@@ -310,6 +310,29 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// A text that is cut was masked before, and is cut between characters.
+func TestTextsAreMaskedBeforeTheyAreCut(t *testing.T) {
+	register(t, func() { Add("a-long-secret", "two  spaces") })
+	for _, c := range []struct {
+		got, want string
+	}{
+		{Cut("0123456789 a-long-secret", 16), "0123456789 ***"},
+		{Cut("0123456789 a-long-secret", 13), "0123456789..."},
+		{Cut("ééééé", 8), "éé..."},
+		{Cut("\xffééé", 8), "ééé"},
+		{Line("a\n b\ttwo  spaces", 100), "a b ***"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, not %q", c.got, c.want)
+		}
+	}
+	Keep("two  spaces")
+	t.Cleanup(kept.Clear)
+	if got := Text("two  spaces") + Text("two  spaces."); got != "two  spaces***." {
+		t.Errorf("%q", got)
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("p&ss\"w\\rd", `{"dsn": "p\u0026ss\"w\\rd"}`)
 	f.Add("aaaa", `\\\\\\\\\u0061%2525%61&amp;amp;#97;aa`)

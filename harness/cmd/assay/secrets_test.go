@@ -37,7 +37,7 @@ func traces(secret string) map[string]string {
 		"as it is": secret, "JSON": inJSON, "JavaScript": strings.NewReplacer(`\u0026`, "&", `\u003c`, "<").Replace(inJSON),
 		"Go": asGo, "Go of JSON": strings.Trim(strconv.Quote(asGo), `"`),
 		"query": url.QueryEscape(secret), "query, lower": strings.ToLower(url.QueryEscape(secret)), "path": url.PathEscape(secret),
-		"HTML": html.EscapeString(secret),
+		"HTML":  html.EscapeString(secret),
 		"start": secret[:8], "end": secret[len(secret)-8:], // what is left of a text that was cut
 		"end, query": url.QueryEscape(secret[len(secret)-8:]),
 		"letters":    "Zq7", // of the start, whatever is escaped after it
