@@ -2,6 +2,7 @@ package mask
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,11 @@ var (
 	mu    sync.Mutex
 	all   = map[string]bool{} // secrets, as they are
 	known atomic.Pointer[matcher]
+	odd   atomic.Pointer[matcher] // of the secrets that are no words
 )
+
+// word matches a secret that may be a word of any text.
+var word = regexp.MustCompile(`^[A-Za-z]+$`)
 
 // Add registers secrets.
 func Add(secrets ...string) {
@@ -36,7 +41,11 @@ func Add(secrets ...string) {
 		}
 	}
 	if len(all) > before {
-		known.Store(newMatcher(slices.Sorted(maps.Keys(all))))
+		secrets := slices.Sorted(maps.Keys(all))
+		known.Store(newMatcher(secrets))
+		if secrets = slices.DeleteFunc(secrets, word.MatchString); len(secrets) > 0 {
+			odd.Store(newMatcher(secrets))
+		}
 	}
 }
 
@@ -81,6 +90,13 @@ func Cut(text string, most int) string {
 		end--
 	}
 	return text[:end] + more
+}
+
+// Found reports whether a text that is written by hand, and recorded as it is, has a
+// registered secret. One of letters alone is taken for a word of the text.
+func Found(text string) bool {
+	m := odd.Load()
+	return m != nil && m.mask(text) != text
 }
 
 // Bytes is Text for a slice, which it does not change.

@@ -26,6 +26,7 @@ func register(t testing.TB, add func()) {
 		defer mu.Unlock()
 		clear(all)
 		known.Store(nil)
+		odd.Store(nil)
 	}
 	reset()
 	t.Cleanup(reset)

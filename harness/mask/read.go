@@ -74,8 +74,9 @@ func AddDSN(text string) {
 // files that hold one, such as sslkey and passfile.
 var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)
 
-// Holds reports whether a DSN or URL has a password or another secret.
-func Holds(text string) bool { return len(secretsOf(text)) > 0 }
+// Holds reports whether a DSN or URL has a password or another secret, or one of this
+// process.
+func Holds(text string) bool { return len(secretsOf(text)) > 0 || Found(text) }
 
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
 // not.
