@@ -27,19 +27,19 @@ func ReadThresholds(ctx context.Context, path string) (spec.File, error) {
 	if err != nil {
 		return spec.File{}, err
 	}
-	return file, checkSecrets(file)
+	return file, CheckSecrets(file.Path, data)
 }
 
-// checkSecrets refuses a file with a secret of this process, as it is copied into the record.
+// CheckSecrets refuses a file with a secret of this process, as it is copied into the record.
 // Names are left: a password may be one of them. Elsewhere it may be a word, but for what
 // is given to scripts and commands.
-func checkSecrets(f spec.File) error {
+func CheckSecrets(path string, text []byte) error {
 	var root any
-	if err := json.Unmarshal(f.Text, &root); err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
+	if err := json.Unmarshal(text, &root); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if place := secretIn(root, "", false); place != "" {
-		return hint.With(fmt.Errorf("%s: %s holds a secret of the environment, and the file is copied into the record", f.Path, place),
+		return hint.With(fmt.Errorf("%s: %s holds a secret of the environment, and the file is copied into the record", path, place),
 			"let the script read it from a file, open('secret.txt'), and a command from a variable")
 	}
 	return nil
