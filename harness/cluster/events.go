@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"assay/harness/mask"
 )
 
 // WhyNoPods is why the cluster does not create the pods of a component of a run, such as a
@@ -29,7 +31,7 @@ func (c *Cluster) WhyNoPods(ctx context.Context, name, component string) string 
 		// Events outlive their Job by an hour: another one may have its name now.
 		job, err := c.BatchV1().Jobs(c.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err == nil && job.UID == of.UID && selector.Matches(labels.Set(job.Labels)) {
-			return oneLine(withoutSuffixes(e.Message, of.Name))
+			return oneLine(withoutSuffixes(mask.Text(e.Message), of.Name))
 		}
 	}
 	return ""

@@ -161,7 +161,7 @@ func failedInit(p *corev1.Pod) *corev1.ContainerStatus {
 
 // lastError is the last error that this program has printed, or else the last line.
 func lastError(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
+	lines := strings.Split(strings.TrimSpace(mask.Text(log)), "\n")
 	for _, line := range slices.Backward(lines) {
 		if text, isError := strings.CutPrefix(line, "assay: "); isError {
 			return oneLine(text)
@@ -171,6 +171,5 @@ func lastError(log string) string {
 }
 
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(mask.Text(text)), " ")
-	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "") // not a part of a character
+	return mask.Line(text, maxMessage)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"assay/harness/mask"
 )
 
 // Error is a panic.
@@ -72,8 +74,7 @@ func (g *Group) Go(f func()) {
 const maxWhat = 200
 
 func newError(left any) *Error {
-	what := strings.Join(strings.Fields(fmt.Sprint(left)), " ")
-	return &Error{What: strings.ToValidUTF8(what[:min(len(what), maxWhat)], ""), Where: Place()}
+	return &Error{What: mask.Line(fmt.Sprint(left), maxWhat), Where: Place()}
 }
 
 // Place is the file and line of this program where the panic began that a deferred function

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"assay/harness/mask"
 )
 
 func TestCall(t *testing.T) {
@@ -16,6 +18,10 @@ func TestCall(t *testing.T) {
 	}
 	if err := Call(func() error { panic(strings.Repeat("a\nb", 1000)) }); len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%d bytes: %v", len(err.Error()), err)
+	}
+	mask.Add("Zq7-a-long-secret")
+	if err := Call(func() error { panic(strings.Repeat("a", maxWhat-7) + "Zq7-a-long-secret") }); strings.Contains(err.Error(), "Zq7") {
+		t.Errorf("a part of a secret: %v", err)
 	}
 	// In a library, it is the line of ours that called it.
 	if err := Call(func() error { _ = strings.Repeat("a", -len(none)-1); return nil }); !strings.Contains(err.Error(), "crash_test.go") {

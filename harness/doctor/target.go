@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/mask"
 	"assay/harness/spec"
 )
 
@@ -24,6 +25,10 @@ func parseTarget(target string, file spec.File, allowed []string) (*url.URL, Fin
 		// So would a token; and scripts add their paths to the target.
 		return nil, fail(CheckTarget, "a URL with a query or fragment", "a base URL",
 			"the target's URL has a query or fragment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
+	}
+	if mask.Found(target) {
+		return nil, fail(CheckTarget, "a URL with a secret of the environment", "a URL without one",
+			"the target's URL holds a secret of the environment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -3,8 +3,10 @@
 //
 // A secret is registered where it is read: [Environment] registers those of the known
 // variables, [Add] and [AddDSN] all others. It is found in each form in which programs
-// print a value: as it is, escaped once or several times for JSON, Go, JavaScript, URLs
-// or HTML, in hexadecimal, and in base64, also as a part of a longer value.
+// print a value: as it is, escaped once or several times for JSON, Go, JavaScript, URLs,
+// HTML, SQL or CSV, and in hexadecimal and base64, also as a part of a longer value.
+//
+// A part of a secret is not found: [Cut] and [Line] are the only ways to cut what others say.
 //
 // Masking is for texts that come into being seldom: errors, log lines, the labels of a new
 // series. It has no place where every request passes.

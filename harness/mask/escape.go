@@ -21,11 +21,11 @@ type reading struct {
 	text string // one character, or one byte of it
 }
 
-// decoder reads a text that may be escaped. It reads each place once, so that the time
-// grows with the length of the text alone.
+// decoder reads a text that may be escaped. It reads each place once.
 type decoder struct {
-	text string
-	read [depth + 1]map[int][]reading // of escapes, by how often text may be escaped, and place
+	text  string
+	read  [depth + 1]map[int][]reading // of escapes, by how often text may be escaped, and place
+	steps int                          // readings that were looked at
 }
 
 func newDecoder(text string) *decoder { return &decoder{text: text} }
@@ -41,13 +41,21 @@ func (d *decoder) forget(before int) {
 	}
 }
 
-// escapes are the characters that escapes begin with, however often text is escaped.
-const escapes = `%\&+`
+// escapes are the characters that escapes begin with, however often text is escaped. The
+// quotes stand for nothing else: SQL and CSV double them.
+const escapes = `%\&+"'`
 
-func isEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' || c == '+' }
+func isEscape(c byte) bool { return isOpen(c) || c == '"' || c == '\'' }
+
+// isOpen reports whether an escape that begins so can be that of another character.
+func isOpen(c byte) bool { return c == '%' || c == '\\' || c == '&' || c == '+' }
 
 // letters are the characters that have a letter of their own after a backslash.
-var letters = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v", 'a': "\a", '0': "\x00"}
+var letters = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v", 'a': "\a"}
+
+// behindQuote is what follows a quote that stands for one: doubled, or in a shell's text,
+// which is closed, has the quote, and is opened again.
+var behindQuote = map[string][]string{`"`: {`"`}, "'": {"'", `\''`, `"'"'`}}
 
 // entities are those of HTML that have a name.
 var entities = []reading{{text: "&amp;"}, {text: "<lt;"}, {text: ">gt;"}, {text: `"quot;`}, {text: "'apos;"}}
@@ -83,7 +91,14 @@ func (d *decoder) decode(at, depth int) []reading {
 		}
 	}
 	for _, r := range inner {
+		d.steps++
 		switch r.text {
+		case `"`, "'":
+			for _, more := range behindQuote[r.text] {
+				for _, end := range d.after(r.end, depth-1, more) {
+					add(end, r.text)
+				}
+			}
 		case "+":
 			add(r.end, " ")
 		case "%":
@@ -98,9 +113,14 @@ func (d *decoder) decode(at, depth int) []reading {
 					add(end, e.text[:1])
 				}
 			}
-			for _, start := range d.after(r.end, depth-1, "#") {
-				for _, n := range d.numbered(start, depth-1) {
-					add(n.end, n.text)
+			for _, number := range [...]struct {
+				prefix string
+				base   int
+			}{{"#", 10}, {"#x", 16}, {"#X", 16}} {
+				for _, start := range d.after(r.end, depth-1, number.prefix) {
+					for _, n := range d.numbered(start, depth-1, number.base, ";") {
+						add(n.end, n.text)
+					}
 				}
 			}
 		case `\`:
@@ -122,6 +142,18 @@ func (d *decoder) escaped(next reading, depth int) (all []reading) {
 		}
 	}
 	all = []reading{next} // which is escaped as it is
+	for n := range 3 {    // octal
+		for _, digits := range d.hexadecimal(next.end, depth, n) {
+			if code := number(next.text+digits.text, 8); code >= 0 && code <= 0xff {
+				all = append(all, reading{digits.end, string([]byte{byte(code)})})
+			}
+		}
+	}
+	if next.text == "u" {
+		for _, start := range d.after(next.end, depth, "{") {
+			all = append(all, d.numbered(start, depth, 16, "}")...)
+		}
+	}
 	width := map[string]int{"x": 2, "u": 4, "U": 8}[next.text]
 	if width == 0 {
 		return all
@@ -146,26 +178,19 @@ func (d *decoder) escaped(next reading, depth int) (all []reading) {
 	return all
 }
 
-// numbered is what the number of an entity means, like 34; or x22;.
-func (d *decoder) numbered(at, depth int) (all []reading) {
+// numbered is what the number of a character means, up to the end of its escape.
+func (d *decoder) numbered(at, depth, base int, closing string) (all []reading) {
 	const most = 7 // digits
-	for _, base := range []struct {
-		prefix string
-		of     int
-	}{{"", 10}, {"x", 16}, {"X", 16}} {
-		for _, start := range d.after(at, depth, base.prefix) {
-			for n := 1; n <= most; n++ {
-				found := d.hexadecimal(start, depth, n)
-				if len(found) == 0 {
-					break
-				}
-				for _, digits := range found {
-					code := number(digits.text, base.of)
-					for _, end := range d.after(digits.end, depth, ";") {
-						if code > 0 && code <= utf8.MaxRune {
-							all = append(all, reading{end, string(rune(code))})
-						}
-					}
+	for n := 1; n <= most; n++ {
+		found := d.hexadecimal(at, depth, n)
+		if len(found) == 0 {
+			break
+		}
+		for _, digits := range found {
+			code := number(digits.text, base)
+			for _, end := range d.after(digits.end, depth, closing) {
+				if code >= 0 && code <= utf8.MaxRune {
+					all = append(all, reading{end, string(rune(code))})
 				}
 			}
 		}
@@ -180,6 +205,7 @@ func (d *decoder) hexadecimal(at, depth, n int) []reading {
 		var longer []reading
 		for _, f := range found {
 			for _, r := range d.readings(f.end, depth) {
+				d.steps++
 				if len(r.text) != 1 || strings.IndexByte("0123456789abcdefABCDEF", r.text[0]) < 0 {
 					continue
 				}
@@ -200,6 +226,7 @@ func (d *decoder) after(at, depth int, word string) []int {
 		var next []int
 		for _, p := range places {
 			for _, r := range d.readings(p, depth) {
+				d.steps++
 				if r.text == word[i:i+1] && !slices.Contains(next, r.end) {
 					next = append(next, r.end)
 				}

@@ -2,9 +2,12 @@ package mask
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // replacement is in the place of each secret.
@@ -19,7 +22,11 @@ var (
 	mu    sync.Mutex
 	all   = map[string]bool{} // secrets, as they are
 	known atomic.Pointer[matcher]
+	odd   atomic.Pointer[matcher] // of the secrets that are no words
 )
+
+// word matches a secret that may be a word of any text.
+var word = regexp.MustCompile(`^[A-Za-z]+$`)
 
 // Add registers secrets.
 func Add(secrets ...string) {
@@ -34,17 +41,62 @@ func Add(secrets ...string) {
 		}
 	}
 	if len(all) > before {
-		known.Store(newMatcher(slices.Sorted(maps.Keys(all))))
+		secrets := slices.Sorted(maps.Keys(all))
+		known.Store(newMatcher(secrets))
+		if secrets = slices.DeleteFunc(secrets, word.MatchString); len(secrets) > 0 {
+			odd.Store(newMatcher(secrets))
+		}
 	}
 }
 
-// Text masks the registered secrets.
+// Line is Cut of a text as one line.
+func Line(text string, most int) string {
+	return Cut(strings.Join(strings.Fields(Text(text)), " "), most)
+}
+
+// kept are the texts that stay as they are.
+var kept sync.Map
+
+// Keep names texts that mean something to rules and SLOs, even if a password is the same or a
+// part of one. They are public.
+func Keep(texts ...string) {
+	for _, t := range texts {
+		kept.Store(t, true)
+	}
+}
+
+// Text masks the registered secrets. A text that is to be kept is left.
 func Text(text string) string {
 	m := known.Load()
 	if m == nil {
 		return text
 	}
+	if _, keep := kept.Load(text); keep {
+		return text
+	}
 	return m.mask(text)
+}
+
+// Cut is Text of at most so many bytes, valid in UTF-8. What others have said is cut by this
+// function alone: a part of a secret would not be found.
+func Cut(text string, most int) string {
+	const more = "..."
+	text = strings.ToValidUTF8(Text(text), "")
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
+
+// Found reports whether a text that is written by hand, and recorded as it is, has a
+// registered secret. One of letters alone is taken for a word of the text.
+func Found(text string) bool {
+	m := odd.Load()
+	return m != nil && m.mask(text) != text
 }
 
 // Bytes is Text for a slice, which it does not change.

@@ -7,10 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -22,6 +26,7 @@ func register(t testing.TB, add func()) {
 		defer mu.Unlock()
 		clear(all)
 		known.Store(nil)
+		odd.Store(nil)
 	}
 	reset()
 	t.Cleanup(reset)
@@ -47,6 +52,15 @@ func percent(text, format string) string {
 	return b.String()
 }
 
+// braces escapes each character as JavaScript and Rust do.
+func braces(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		fmt.Fprintf(&b, `\u{%x}`, c)
+	}
+	return b.String()
+}
+
 // encodings are the ways in which programs print a value. Each is used up to twice.
 func encodings(t *rapid.T) map[string]func(string) string {
 	return map[string]func(string) string{
@@ -60,6 +74,11 @@ func encodings(t *rapid.T) map[string]func(string) string {
 		"percent":     func(s string) string { return percent(s, "%%%02X") },
 		"percent low": func(s string) string { return percent(s, "%%%02x") },
 		"HTML":        html.EscapeString,
+		"octal":       func(s string) string { return percent(s, `\%03o`) },
+		"braces":      braces,
+		"SQL":         func(s string) string { return strings.ReplaceAll(s, "'", "''") },
+		"CSV":         func(s string) string { return strings.ReplaceAll(s, `"`, `""`) },
+		"shell":       func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) },
 	}
 }
 
@@ -78,6 +97,7 @@ func TestSecretsAreMaskedInEachEncoding(t *testing.T) {
 		encode := encodings(r)
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{
 			"as it is", "JSON", "JavaScript", "Go", "Go, ASCII", "query", "path", "percent", "percent low", "HTML",
+			"octal", "braces", "SQL", "CSV", "shell",
 		}), 1, 2).Draw(r, "encodings")
 		before, after := rapid.StringMatching(`[a-y ]{0,8}`).Draw(r, "before"), rapid.StringMatching(`[a-y ]{0,8}`).Draw(r, "after")
 		text := "zz" + before + s + after + "zz"
@@ -100,22 +120,61 @@ func TestSecretsAreMaskedInEachEncoding(t *testing.T) {
 	})
 }
 
+// A secret is found in base64 and in hexadecimal, also twice, and however it was escaped
+// before or is afterwards.
 func TestSecretsAreMaskedInBase64AndHexadecimal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s := rapid.StringOfN(rapid.RuneFrom([]rune("abcXYZ019/?é\"&")), 8, 30, -1).Draw(r, "secret")
+		s := secret(r, "secret")
 		register(t, func() { Add(s) })
-		text := rapid.StringMatching(`[0-9]{0,5}`).Draw(r, "before") + s + rapid.StringMatching(`[0-9]{0,5}`).Draw(r, "after")
-		for name, encoded := range map[string]string{
-			"standard": base64.StdEncoding.EncodeToString([]byte(text)), "URL": base64.URLEncoding.EncodeToString([]byte(text)),
-			"hexadecimal": hex.EncodeToString([]byte(text)), "upper": strings.ToUpper(hex.EncodeToString([]byte(text))),
-			"in a query": url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(text))),
-			"in JSON":    strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(text)), "/", `\/`),
-		} {
-			if masked := Text(encoded); !strings.Contains(masked, replacement) {
-				r.Fatalf("%s: %q is not masked in %q", name, s, encoded)
-			}
+		escape := encodings(r)
+		names := []string{"as it is", "JSON", "JavaScript", "Go", "query", "path", "percent", "HTML", "octal"}
+		encode := map[string]func(string) string{
+			"standard": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+			"URL":      func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+			"lines": func(s string) string {
+				return regexp.MustCompile(".{20}").ReplaceAllString(base64.StdEncoding.EncodeToString([]byte(s)), "$0\r\n")
+			},
+			"hexadecimal": func(s string) string { return hex.EncodeToString([]byte(s)) },
+			"upper":       func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
+		}
+		text, done := s, []string{}
+		for range rapid.IntRange(1, 2).Draw(r, "times") {
+			before, after := rapid.StringMatching(`[0-9: ]{0,5}`).Draw(r, "before"), rapid.StringMatching(`[0-9: ]{0,5}`).Draw(r, "after")
+			first, second := rapid.SampledFrom(names).Draw(r, "escape"), rapid.SampledFrom(slices.Sorted(maps.Keys(encode))).Draw(r, "encode")
+			text, done = encode[second](before+escape[first](text)+after), append(done, first, second)
+		}
+		plain := text
+		text = "value" + escape[rapid.SampledFrom([]string{"as it is", "JSON", "Go", "query"}).Draw(r, "last")](text) + "!"
+		if masked := Text(text); !strings.Contains(masked, replacement) || len(masked) > len(text)-len(s) && strings.Contains(masked, plain) {
+			r.Fatalf("%q is not masked in %q (%v): %q", s, text, done, masked)
 		}
 	})
+}
+
+// Scripts, servers and the target choose the texts: whichever these are, and whatever the
+// secret is, they are masked in good time. A minute is a hang.
+func TestTextsOfEscapesTakeNoLongTime(t *testing.T) {
+	register(t, func() { Add(strings.Repeat(`\`, 20)) })
+	done := make(chan string)
+	go func() { done <- Text(strings.Repeat(`\`, 400_000)) }()
+	select {
+	case masked := <-done:
+		if masked != replacement {
+			t.Errorf("%d bytes are left", len(masked))
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("not masked in a minute")
+	}
+	var out bytes.Buffer
+	l := NewLines(&out)
+	for range 40 { // a line that is all secret is not kept in memory until it ends
+		if _, err := l.Write(bytes.Repeat([]byte(`\`), 10_000)); err != nil || len(l.pending) > 2*maxLine {
+			t.Fatal(len(l.pending), err)
+		}
+	}
+	if _, err := l.Write([]byte("rest\nnext\n")); err != nil || out.String() != replacement+"\nnext\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
 }
 
 // TestTextWithoutASecretIsLeft would fail if escapes were changed on the way.
@@ -196,6 +255,11 @@ func TestSecretsOfDSNs(t *testing.T) {
 		{"kafka://assay:kpass@broker:9093?tls=true&sasl=plain", []string{"kpass"}, []string{"sasl=plain"}},
 		{"http://influx.test:8086?db=assay&p=x&token=t0ken", []string{"t0ken"}, []string{"db=assay"}},
 		{"a=u:first@tcp(a:3306)/shop b=u:second@tcp(b:3306)/shop", []string{"first", "second", "u:first@tcp(a:3306)/shop"}, []string{"shop", "a:3306"}},
+		{"a=postgres://app:Zq7%40word%2Fpart@127.0.0.1:1/shop", []string{"Zq7@word/part", "Zq7%40word%2Fpart"}, []string{"app", "127.0.0.1:1/shop"}},
+		{"a=app:abc@tcp(db.test:3306)/shop", []string{"app:abc@", "app:abc@tcp(db.test:3306)/shop"}, []string{"abc", "app"}},
+		{"first postgres://app:Zq7%40w@h1/shop b=postgres://app:Zq8%40w@h2/shop", []string{"Zq7@w", "Zq8@w"}, []string{"h1/shop"}},
+		{"postgres://app:Zq7%40w@h1/%zz", []string{"Zq7@w", "Zq7%40w"}, nil},
+		{"postgres://db.test/shop?pass%77ord=s3cret", []string{"s3cret"}, nil},
 		{"root:a@tcp(db.test:3306)/shop", []string{"root:a@"}, []string{"a", "root", "alpha", "root:abc"}},
 		{"u:p?w/x@yz@unix(/run/db.sock)/shop?tlsCA=/srv/ca.pem&tls=true", []string{"p?w/x@yz"}, []string{"tlsCA=/srv/ca.pem", "/run/db.sock"}},
 		{"postgres://assay:raw?pass@db.test/shop", []string{"raw?pass"}, []string{"db.test"}},
@@ -228,14 +292,15 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 		"ASSAY_DB": "assay:dbpass@tcp(db:3306)/shop", "ASSAY_DB_NODES": "a=assay:nodepass@tcp(a:3306)/shop", "ASSAY_KAFKA": "kafka://u:kafkapass@k:9092",
 		"ASSAY_INFLUX_TOKEN": "admin:influxpass", "ASSAY_JOIN_TOKEN": "jointoken", "ASSAY_STUB_TOKEN": "stubtoken", "ASSAY_SIGNING_KEY": key,
 		"ASSAY_TARGET": "http://u:targetpass@shop.test/?token=querytoken", "AWS_SECRET_ACCESS_KEY": "awskey", "AWS_SESSION_TOKEN": "awssession",
-		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20pushtoken,x-key=second", "HTTPS_PROXY": "http://u:proxypass@proxy:3128",
+		"OTEL_EXPORTER_OTLP_HEADERS":        "authorization=Bearer%20pushtoken,x-key=second, x-b = third%20,x-c=Basic%20YWRtaW46YmFzaWNwYXNz",
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN": "Basic Y2xpZW50OmNsb3VkcGFzcw==", "PGPASSWORD": "pgpass ", "HTTPS_PROXY": "http://u:proxypass@proxy:3128",
 	} {
 		t.Setenv(name, value)
 	}
 	register(t, Environment)
 	for _, s := range []string{
 		"dbpass", "nodepass", "kafkapass", "influxpass", "jointoken", "stubtoken", "MIGHAgEAMBMGByqGSM49AgEG", "targetpass", "querytoken",
-		"awskey", "awssession", "pushtoken", "second", "proxypass",
+		"awskey", "awssession", "pushtoken", "second", "third", "basicpass", "cloudpass", "pgpass", "proxypass",
 	} {
 		if got := Text("<" + s + ">"); got != "<"+replacement+">" {
 			t.Errorf("%s is shown as %q", s, got)
@@ -243,6 +308,29 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 	if text := "-----BEGIN PRIVATE KEY----- shop.test Bearer admin"; Text(text) != text {
 		t.Errorf("%q became %q", text, Text(text))
+	}
+}
+
+// A text that is cut was masked before, and is cut between characters.
+func TestTextsAreMaskedBeforeTheyAreCut(t *testing.T) {
+	register(t, func() { Add("a-long-secret", "two  spaces") })
+	for _, c := range []struct {
+		got, want string
+	}{
+		{Cut("0123456789 a-long-secret", 16), "0123456789 ***"},
+		{Cut("0123456789 a-long-secret", 13), "0123456789..."},
+		{Cut("ééééé", 8), "éé..."},
+		{Cut("\xffééé", 8), "ééé"},
+		{Line("a\n b\ttwo  spaces", 100), "a b ***"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, not %q", c.got, c.want)
+		}
+	}
+	Keep("two  spaces")
+	t.Cleanup(kept.Clear)
+	if got := Text("two  spaces") + Text("two  spaces."); got != "two  spaces***." {
+		t.Errorf("%q", got)
 	}
 }
 

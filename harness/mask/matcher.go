@@ -1,8 +1,6 @@
 package mask
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,24 +9,19 @@ import (
 
 // matcher finds secrets.
 type matcher struct {
-	by      [256][]string // secrets, and other forms of them, by the first byte
-	starts  [256]bool     // bytes that a secret can start with in the text
-	longest int           // bytes of text that one secret can take up
+	by       [256][]string // secrets, by the first byte
+	starts   [256]bool     // bytes that a secret can start with in the text
+	shortest int           // of the secrets, bytes
+	longest  int           // bytes of text that one secret can take up
 }
 
 // lost is what encoders write for a byte that belongs to no character.
 const lost = string(utf8.RuneError)
 
 func newMatcher(secrets []string) *matcher {
-	m := &matcher{}
-	seen := map[string]bool{}
+	m := &matcher{shortest: len(secrets[0])}
 	for _, s := range secrets {
-		for _, form := range forms(s) {
-			if !seen[form] {
-				seen[form] = true
-				m.add(form)
-			}
-		}
+		m.add(s)
 	}
 	for i := range len(escapes) {
 		m.starts[escapes[i]] = true
@@ -45,6 +38,7 @@ func (m *matcher) add(secret string) {
 		m.by[first] = append(m.by[first], secret)
 		m.starts[first] = true
 	}
+	m.shortest = min(m.shortest, len(secret))
 	m.longest = max(m.longest, len(secret)*maxUnit)
 }
 
@@ -60,53 +54,56 @@ func stray(text string, at int) bool {
 	return size == 1
 }
 
-// minEncoded is how many characters of base64 or hexadecimal must be certain for a match:
-// fewer occur by chance.
-const minEncoded = 6
-
-// forms are the secret itself and its encodings that are no escapes of single characters.
-func forms(secret string) []string {
-	all := []string{secret, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
-	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		// A character of base64 holds six bits: those of a secret at any place in a longer
-		// text are certain, except for the first and the last one, which it shares.
-		for before := range 3 {
-			text := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-			from, to := (before*8+5)/6, (before+len(secret))*8/6
-			if to-from >= minEncoded {
-				all = append(all, text[from:to])
-			}
-		}
-	}
-	return all
-}
-
 // span is a part of a text.
 type span struct{ from, to int }
 
+// add adds a part behind the others, or beside them.
+func add(all []span, s span) []span {
+	if n := len(all) - 1; n >= 0 && s.from <= all[n].to {
+		all[n].to = max(all[n].to, s.to)
+		return all
+	}
+	return append(all, s)
+}
+
+// stepsPerByte bounds the readings that are looked at, per byte of a text: a hundred times
+// as many as a text needs whose author does not know the secret and the weak place of this
+// search, backslashes in both.
+const stepsPerByte = 100
+
 // spans are the parts of a text that are secret. Secrets that overlap or touch are one part.
-func (m *matcher) spans(text string) (all []span) {
+// The text may be encoded as a whole, or parts of it, that often.
+func (m *matcher) spans(text string, depth int) (all []span) {
 	const every = 1 << 12 // places after which the decoder forgets
 	d := newDecoder(text)
 	for i := range len(text) {
 		if i%every == 0 {
 			d.forget(i)
 		}
-		end := m.match(d, i)
-		switch n := len(all) - 1; {
-		case end < 0:
-		case n >= 0 && i <= all[n].to:
-			all[n].to = max(all[n].to, end)
-		default:
-			all = append(all, span{i, end})
+		if end := m.match(d, i); end >= 0 {
+			all = add(all, span{i, end})
+		}
+		if d.steps > stepsPerByte*(len(text)+every) {
+			return []span{{0, len(text)}} // nobody knows what it has
 		}
 	}
-	return all
+	if depth == 0 {
+		return all
+	}
+	encoded := d.encoded(m, depth)
+	if len(encoded) == 0 {
+		return all
+	}
+	var merged []span
+	for _, s := range slices.SortedFunc(slices.Values(append(all, encoded...)), func(a, b span) int { return a.from - b.from }) {
+		merged = add(merged, s)
+	}
+	return merged
 }
 
 // mask replaces the secrets.
 func (m *matcher) mask(text string) string {
-	all := m.spans(text)
+	all := m.spans(text, depth)
 	if all == nil {
 		return text
 	}
@@ -128,7 +125,7 @@ func (m *matcher) whole(text string) int {
 		return len(text)
 	}
 	end := max(0, len(text)-m.longest)
-	for _, s := range m.spans(text) {
+	for _, s := range m.spans(text, depth) {
 		if s.from < end && end < s.to {
 			return s.from
 		}
@@ -183,15 +180,17 @@ func mayMean(text string, at int, one func(byte) bool) bool {
 			return false
 		}
 		_, letter := letters[rest[0]]
-		return letter || isEscape(rest[0]) || strings.IndexByte("xuU", rest[0]) >= 0 || one(rest[0])
+		return letter || isOpen(rest[0]) || strings.IndexByte("xuU01234567", rest[0]) >= 0 || one(rest[0])
 	case '%':
 		if len(rest) < 2 {
 			return false
 		}
 		value, err := strconv.ParseUint(rest[:2], 16, 8)
-		return isEscape(rest[0]) || isEscape(rest[1]) || err == nil && (value >= utf8.RuneSelf || isEscape(byte(value)) || one(byte(value)))
+		return isOpen(rest[0]) || isOpen(rest[1]) || err == nil && (value >= utf8.RuneSelf || isOpen(byte(value)) || one(byte(value)))
+	case '"', '\'':
+		return false
 	}
-	return rest != "" && (rest[0] == '#' || isEscape(rest[0]) || slices.ContainsFunc(entities, func(e reading) bool {
+	return rest != "" && (rest[0] == '#' || isOpen(rest[0]) || slices.ContainsFunc(entities, func(e reading) bool {
 		return e.text[1] == rest[0] && (e.text[0] == '&' || one(e.text[0]))
 	}))
 }
@@ -222,6 +221,7 @@ func (d *decoder) find(secret string, at int) int {
 	for done := start; done < len(secret); done++ {
 		for _, p := range places[done] {
 			for _, r := range d.readings(p, depth) {
+				d.steps += 1 + len(places[done])/8 // to tell whether a place is new
 				if strings.HasPrefix(secret[done:], r.text) {
 					reach(done+len(r.text), r.end)
 				}

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"encoding/base64"
 	"net/url"
 	"os"
 	"regexp"
@@ -11,7 +12,8 @@ import (
 // user:password.
 var tokens = map[string]bool{
 	"ASSAY_INFLUX_TOKEN": true, "ASSAY_JOIN_TOKEN": true, "ASSAY_STUB_TOKEN": true,
-	"AWS_SECRET_ACCESS_KEY": true, "AWS_SESSION_TOKEN": true, "PGPASSWORD": true, "MYSQL_PWD": true,
+	"AWS_SECRET_ACCESS_KEY": true, "AWS_SESSION_TOKEN": true, "AWS_CONTAINER_AUTHORIZATION_TOKEN": true,
+	"PGPASSWORD": true, "MYSQL_PWD": true,
 }
 
 // Environment registers the secrets of the variables that Assay, its drivers and its
@@ -22,7 +24,8 @@ func Environment() {
 		switch {
 		case tokens[name]:
 			_, password, _ := strings.Cut(value, ":")
-			Add(value, password)
+			Add(password)
+			addHeader(value)
 		case name == "ASSAY_SIGNING_KEY":
 			if strings.Contains(value, "\n") { // the key itself, not its file
 				Add(value)
@@ -30,12 +33,10 @@ func Environment() {
 		case strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS"):
 			for header := range strings.SplitSeq(value, ",") {
 				_, secret, _ := strings.Cut(header, "=")
-				plain, err := url.PathUnescape(secret)
-				if err != nil {
-					plain = secret
+				addHeader(secret)
+				if plain, err := url.PathUnescape(secret); err == nil {
+					addHeader(plain)
 				}
-				_, credentials, _ := strings.Cut(plain, " ") // after Bearer, Basic, ...
-				Add(plain, credentials)
 			}
 		case strings.HasPrefix(name, "ASSAY_"), strings.HasSuffix(strings.ToUpper(name), "_PROXY"):
 			AddDSN(value)
@@ -43,22 +44,29 @@ func Environment() {
 	}
 }
 
-// AddDSN registers a DSN or URL that has a password or another secret, and these alone. Of
-// several that are separated by space, as in ASSAY_DB_NODES, it registers each.
-func AddDSN(text string) {
-	found := secretsOf(text)
-	if fields := strings.Fields(text); len(fields) > 1 || len(found) == 0 {
-		for _, f := range fields {
-			if _, dsn, named := strings.Cut(f, "="); named && !strings.ContainsAny(f[:strings.IndexByte(f, '=')], ":/@?") {
-				f = dsn
-			}
-			if parts := secretsOf(f); len(parts) > 0 {
-				found = append(append(found, parts...), f)
-			}
-		}
+// addHeader registers what a header logs in with: all of it, what is behind its scheme, such
+// as Bearer, and what the scheme Basic encodes, user:password.
+func addHeader(value string) {
+	value = strings.TrimSpace(value)
+	scheme, credentials, _ := strings.Cut(value, " ")
+	Add(value, credentials)
+	if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil && strings.EqualFold(scheme, "Basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		Add(string(plain), password)
 	}
-	if len(found) > 0 {
-		Add(append(found, text)...)
+}
+
+// AddDSN registers a DSN or URL that has a password or another secret, and these alone. Of
+// several that are separated by space, or have a name before them, NAME=DSN, as in
+// ASSAY_DB_NODES, it registers each.
+func AddDSN(text string) {
+	for _, dsn := range append(strings.Fields(text), text) {
+		if name, of, named := strings.Cut(dsn, "="); named && !strings.ContainsAny(name, ":/@?") {
+			dsn = of
+		}
+		if found := secretsOf(dsn); len(found) > 0 {
+			Add(append(found, dsn, text)...)
+		}
 	}
 }
 
@@ -66,8 +74,9 @@ func AddDSN(text string) {
 // files that hold one, such as sslkey and passfile.
 var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)
 
-// Holds reports whether a DSN or URL has a password or another secret.
-func Holds(text string) bool { return len(secretsOf(text)) > 0 }
+// Holds reports whether a DSN or URL has a password or another secret, or one of this
+// process.
+func Holds(text string) bool { return len(secretsOf(text)) > 0 || Found(text) }
 
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
 // not.
@@ -93,6 +102,9 @@ func secretsOf(text string) (found []string) {
 	_, password, _ := strings.Cut(info, ":")
 	if has && password != "" {
 		found = append(found, password, info+"@")
+		if plain, err := url.PathUnescape(password); err == nil {
+			found = append(found, plain)
+		}
 		rest = rest[len(info):]
 	}
 	_, query, _ := strings.Cut(rest, "?")
@@ -103,14 +115,16 @@ func secretsOf(text string) (found []string) {
 func secretParameters(query string) (found []string) {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
 		if value == "" || !secretParameter.MatchString(name) {
 			continue
 		}
-		plain, err := url.QueryUnescape(value)
-		if err != nil {
-			plain = value
+		if plain, err := url.QueryUnescape(value); err == nil {
+			value = plain
 		}
-		found = append(found, plain)
+		found = append(found, value)
 	}
 	return found
 }
@@ -122,10 +136,11 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// lines are a secret, and each line of a secret of several: a log is masked line by line.
-// The first and the last line of a key are known to everyone.
+// lines are a secret, also without the space around it, and each line of a secret of
+// several: a log is masked line by line. The first and the last line of a key are known to
+// everyone.
 func lines(secret string) []string {
-	all := []string{secret}
+	all := []string{secret, strings.TrimSpace(secret)}
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {

@@ -35,6 +35,7 @@ const maxLine = 64 << 10
 type Lines struct {
 	to      io.Writer
 	pending []byte
+	skip    bool // the rest of this line: all of it so far is secret
 }
 
 // NewLines makes a writer of lines.
@@ -42,12 +43,24 @@ func NewLines(to io.Writer) *Lines { return &Lines{to: to} }
 
 // Write writes the lines that are complete.
 func (l *Lines) Write(text []byte) (int, error) {
+	n := len(text)
+	if l.skip {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return n, nil
+		}
+		text, l.skip = text[end:], false
+	}
 	l.pending = append(l.pending, text...)
 	err := l.write(bytes.LastIndexByte(l.pending, '\n') + 1)
 	if err == nil && len(l.pending) > maxLine {
-		err = l.write(known.Load().whole(string(l.pending)))
+		whole := known.Load().whole(string(l.pending))
+		if l.skip = whole == 0; l.skip {
+			whole = len(l.pending)
+		}
+		err = l.write(whole)
 	}
-	return len(text), err
+	return n, err
 }
 
 // Flush writes the last line, which may have no end.

@@ -162,7 +162,7 @@ func (r *run) reopen(state fleet.State) (err error) {
 		return err
 	}
 	keys := wire.NewKeys(r.ID, r.Join.Token)
-	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+	r.receive(keys)
 	r.receiver.Continue(r.resumed.Sequences, r.resumed.Batches)
 	r.coordinator = fleet.Continue(fleet.Options{Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics}, state,
 		func(i int) bool { return closed[metric.WorkerSource(i)] }, r.writer.WorkersDir())

@@ -15,6 +15,7 @@ import (
 	"assay/harness/doctor"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/collect/service"
@@ -320,11 +321,22 @@ func (r *run) stopListening() (err error) {
 	return err
 }
 
+// receive makes the receiver of the run, which masks the texts of other senders, but for the
+// words that the profile selects by.
+func (r *run) receive(keys wire.Keys) {
+	for _, p := range r.Profile.PerFlow() {
+		mask.Keep(p.Name, p.Flow)
+	}
+	for _, s := range r.Profile.AllSLOs() {
+		mask.Keep(s.Words()...)
+	}
+	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+}
+
 // frames adds the frames of one message to the record. encoded is the message; nil: they
 // are to be encoded.
 func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
-	frames, masked := r.maskForeign(frames)
-	if encoded == nil || masked {
+	if encoded == nil {
 		encoded, err = metric.Encode(frames...)
 	}
 	if err == nil {

@@ -21,7 +21,6 @@ import (
 	"assay/harness/load/fleet/local"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
-	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
@@ -39,7 +38,7 @@ func (r *run) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+	r.receive(keys)
 	r.coordinator = fleet.NewCoordinator(fleet.Options{Workers: r.Workers, Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics})
 	if r.server, err = serve(r.Join, keys, r.Log, r.coordinator, r.receiver); err != nil {
 		return err

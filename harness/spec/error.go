@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"assay/harness/mask"
 )
 
 // Error is one mistake in a thresholds or experiment file. Its text is one line,
@@ -72,7 +74,7 @@ const quoteLimit = 80 // bytes
 
 func quote(s string) string {
 	if len(s) > quoteLimit {
-		return strconv.Quote(strings.ToValidUTF8(s[:quoteLimit], "")) + "..."
+		return strconv.Quote(mask.Cut(s, quoteLimit))
 	}
 	return strconv.Quote(s)
 }

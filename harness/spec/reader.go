@@ -172,7 +172,7 @@ func (r *reader) number(n *node) (v float64, ok bool) {
 	}
 	v, err := strconv.ParseFloat(n.text, 64)
 	if err != nil {
-		r.fail(n, fmt.Sprintf("number %s is out of range", n.text[:min(len(n.text), quoteLimit)]), "")
+		r.fail(n, fmt.Sprintf("number %s is out of range", mask.Cut(n.text, quoteLimit)), "")
 	}
 	return v, err == nil
 }

@@ -53,6 +53,15 @@ func (r *reader) slos(n *node) []SLO {
 	return all
 }
 
+// Words are the names that samples are selected by.
+func (s SLO) Words() []string {
+	all := []string{s.Metric, s.Metric + metric.RateTotal, s.Metric + metric.RateOccurred}
+	for _, l := range s.Selector {
+		all = append(all, l.Key, l.Value)
+	}
+	return all
+}
+
 // reserved checks an SLO on a metric of Assay: it takes no tags, and some need a key
 // of the profile, or of its flow, that says where to read them.
 func (s SLO) reserved(flow, profile *node) (problem, hint string) {

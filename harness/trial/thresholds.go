@@ -2,11 +2,13 @@ package trial
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"assay/harness/foreign"
@@ -25,31 +27,48 @@ func ReadThresholds(ctx context.Context, path string) (spec.File, error) {
 	if err != nil {
 		return spec.File{}, err
 	}
-	return file, checkSecrets(file)
+	return file, CheckSecrets(file.Path, data)
 }
 
-// checkSecrets refuses a file with a secret of this process, as it is copied into the record.
-// Only values that are free text are looked at: a password may be a word of the rest.
-func checkSecrets(f spec.File) error {
-	for _, name := range slices.Sorted(maps.Keys(f.Profiles)) {
-		p := f.Profiles[name]
-		at := ""
-		for _, variable := range slices.Sorted(maps.Keys(p.Env)) {
-			if mask.Text(p.Env[variable]) != p.Env[variable] {
-				at = "env." + variable
-			}
-		}
-		for i, fault := range p.Faults {
-			if commands := slices.Concat(fault.Run, fault.Undo); !slices.Equal(mask.Texts(commands), commands) {
-				at = fmt.Sprintf("faults[%d]", i)
-			}
-		}
-		if at != "" {
-			return hint.With(fmt.Errorf("%s: profiles.%s.%s holds a secret of the environment, and the file is copied into the record", f.Path, name, at),
-				"let the script read it from a file, open('secret.txt'), and a command from a variable")
-		}
+// CheckSecrets refuses a file with a secret of this process, as it is copied into the record.
+// Names are left: a password may be one of them. Elsewhere it may be a word, but for what
+// is given to scripts and commands.
+func CheckSecrets(path string, text []byte) error {
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if place := secretIn(root, "", false); place != "" {
+		return hint.With(fmt.Errorf("%s: %s holds a secret of the environment, and the file is copied into the record", path, place),
+			"let the script read it from a file, open('secret.txt'), and a command from a variable")
 	}
 	return nil
+}
+
+// secretIn is the place in a decoded document that holds a secret; "": none does.
+func secretIn(value any, place string, given bool) string {
+	switch v := value.(type) {
+	case string:
+		if mask.Found(v) || given && mask.Text(v) != v {
+			return place
+		}
+	case []any:
+		for i, of := range v {
+			if found := secretIn(of, fmt.Sprintf("%s[%d]", place, i), given); found != "" {
+				return found
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if _, text := v[key].(string); text && (key == "name" || key == "scenario") {
+				continue
+			}
+			if found := secretIn(v[key], strings.TrimPrefix(place+"."+key, "."), given || key == "env" || key == "run" || key == "undo"); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // LoadChange is the command line's changes to a profile's load. A nil field changes

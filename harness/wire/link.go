@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/mask"
 )
 
 // Environment variables that make a k6 process a worker. They are removed from the
@@ -270,7 +272,7 @@ func (l *Link) do(ctx context.Context, m message) (answer, error) {
 	case resp.StatusCode < 300:
 		return answer{resp.StatusCode, resp.Header, body}, nil
 	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
-		return answer{}, &RefusedError{resp.StatusCode, strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), maxReason)])), "")}
+		return answer{}, &RefusedError{resp.StatusCode, mask.Cut(strings.TrimSpace(string(body[:min(len(body), 2*maxReason)])), maxReason)}
 	}
 	return answer{}, fmt.Errorf("coordinator answered %s", resp.Status)
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -35,14 +37,18 @@ func traces(secret string) map[string]string {
 		"as it is": secret, "JSON": inJSON, "JavaScript": strings.NewReplacer(`\u0026`, "&", `\u003c`, "<").Replace(inJSON),
 		"Go": asGo, "Go of JSON": strings.Trim(strconv.Quote(asGo), `"`),
 		"query": url.QueryEscape(secret), "query, lower": strings.ToLower(url.QueryEscape(secret)), "path": url.PathEscape(secret),
-		"HTML": html.EscapeString(secret), "hexadecimal": hex.EncodeToString([]byte(secret)),
+		"HTML":  html.EscapeString(secret),
 		"start": secret[:8], "end": secret[len(secret)-8:], // what is left of a text that was cut
 		"end, query": url.QueryEscape(secret[len(secret)-8:]),
 		"letters":    "Zq7", // of the start, whatever is escaped after it
 	}
-	for before := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		all["base64 at "+strconv.Itoa(before)] = text[4 : len(text)-4]
+	plain := maps.Clone(all)
+	for _, form := range []string{"as it is", "JSON", "JavaScript", "Go", "query", "path", "HTML"} {
+		all["hexadecimal of "+form] = hex.EncodeToString([]byte(plain[form]))
+		for before := range 3 {
+			text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + plain[form]))
+			all[fmt.Sprint("base64 of ", form, " at ", before)] = text[4 : len(text)-4]
+		}
 	}
 	return all
 }

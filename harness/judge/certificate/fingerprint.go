@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/mask"
 	"assay/harness/observe/record"
 )
 
@@ -50,6 +51,7 @@ func Fingerprint(e record.Environment) *string {
 // DatabaseChanges lists the differences between a database then and now.
 func DatabaseChanges(was, is record.Database) (all []string) {
 	change := func(what, was, is string) {
+		was, is = mask.Text(was), mask.Text(is) // as the record has them
 		if was != is {
 			all = append(all, fmt.Sprintf("%s was %s, is %s", what, orNotSet(was), orNotSet(is)))
 		}

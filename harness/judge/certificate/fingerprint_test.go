@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"assay/harness/mask"
 	"assay/harness/observe/record"
 )
 
@@ -60,4 +61,14 @@ func TestDatabaseChanges(t *testing.T) {
 			rt.Errorf("%v and %v: %q", was, is, got)
 		}
 	})
+}
+
+// A record has the settings without the secrets of its run.
+func TestDatabaseWithASecretIsUnchanged(t *testing.T) {
+	mask.Add("Zq7-in-a-setting")
+	was := record.Database{Variables: map[string]string{"init_connect": "SET @a = '***'", "sync_binlog": "1"}}
+	is := record.Database{Variables: map[string]string{"init_connect": "SET @a = 'Zq7-in-a-setting'", "sync_binlog": "0"}}
+	if got := DatabaseChanges(was, is); len(got) != 1 || got[0] != "sync_binlog was 1, is 0" {
+		t.Errorf("%q", got)
+	}
 }

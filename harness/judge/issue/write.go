@@ -59,8 +59,7 @@ func writeFile(root *os.Root, f File) (err error) {
 		return err
 	}
 	_, err = out.Write(f.Data)
-	// The umask may have cleared bits of the mode.
-	if err = errors.Join(err, out.Chmod(0o644), out.Sync(), out.Close()); err == nil {
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
 		err = root.Rename(temporary, f.Name)
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/spec"
 	"assay/harness/wire"
 )
@@ -229,10 +230,8 @@ func k6Environment(env []string) []string {
 }
 
 func reason(err error) string {
-	if i := strings.LastIndex(err.Error(), ": "); i >= 0 {
-		return err.Error()[i+2:]
-	}
-	return err.Error()
+	text := mask.Text(err.Error())
+	return text[strings.LastIndex(": "+text, ": "):]
 }
 
 var (
@@ -251,6 +250,7 @@ var (
 // LastError returns the last error in a log of k6 as one line with the place in the
 // script, without the stack trace, or why Go ended k6; "" if there is none.
 func LastError(log []byte) string {
+	log = mask.Bytes(log) // before any of it is cut or rewritten
 	all := logError.FindAllSubmatch(log, -1)
 	if ended := goEnd.FindSubmatch(log); ended != nil {
 		return string(ended[1])
@@ -268,6 +268,7 @@ const noneFinished = "No script iterations fully finished"
 // FirstProblem returns the first error or warning in a log of k6 in the form of
 // LastError: an exception of the script, or why a request failed.
 func FirstProblem(log []byte) string {
+	log = mask.Bytes(log)
 	for _, m := range logProblem.FindAllSubmatch(log, -1) {
 		text := oneLine(unquote(m[1]))
 		if strings.HasPrefix(text, noneFinished) {

@@ -1,9 +1,11 @@
 package fleet_test
 
 import (
+	"strings"
 	"testing"
 
 	"assay/harness/load/fleet"
+	"assay/harness/mask"
 )
 
 func TestFirstProblem(t *testing.T) {
@@ -26,6 +28,20 @@ func TestFirstProblem(t *testing.T) {
 	} {
 		if got := fleet.FirstProblem([]byte(c.log)); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)
+		}
+	}
+}
+
+// What is rewritten or cut is masked before: the rest of a secret is no secret that is known.
+func TestLogsHoldNoPartOfASecret(t *testing.T) {
+	mask.Add("p@ss/w0rdlongpart")
+	for _, log := range []string{
+		`level=error msg="Error: cannot read file:///p@ss/w0rdlongpart\n\tat file:///srv/pay.js:1:34(3)\n"`,
+		`level=error msg="Error: cannot read file:///srv/p@ss\u002fw0rdlongpart"`,
+		"panic: " + strings.Repeat("a", 195) + "p@ss/w0rdlongpart",
+	} {
+		if got := fleet.LastError([]byte(log)) + fleet.FirstProblem([]byte(log)); !strings.Contains(got, "***") || strings.Contains(got, "p@s") || strings.Contains(got, "w0rd") {
+			t.Errorf("%s: %q", log, got)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go.k6.io/k6/metrics"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 )
 
@@ -86,7 +87,7 @@ func scenarioOf(tags *metrics.TagSet) string { return tagOf(tags, "scenario") }
 // errorClass is the series of a class in a scenario. Of the classes that scripts name, those
 // beyond the limit on series are counted as other.
 func (c *seriesIndex) errorClass(scenario, where, class string) int {
-	scenario = c.masked(scenario) // a script can set this tag
+	scenario = maskTag(scenario) // a script can set this tag
 	of := func(class string) metric.Series {
 		return metric.Of(metric.ErrorsByClass, "where", where, "class", class, "scenario", scenario)
 	}
@@ -107,8 +108,7 @@ func (c *seriesIndex) scriptClass(tags *metrics.TagSet) int {
 	if class == "" {
 		class = metric.ErrorOther
 	}
-	class = maskTag(class) // before a part of it is cut off
-	return c.errorClass(scenarioOf(tags), metric.AtScript, strings.ToValidUTF8(class[:min(len(class), maxClassBytes)], ""))
+	return c.errorClass(scenarioOf(tags), metric.AtScript, mask.Cut(maskTag(class), maxClassBytes))
 }
 
 // transactionClass is the class of a transaction that did not complete for another

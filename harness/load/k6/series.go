@@ -9,6 +9,7 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/sql"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -92,10 +93,9 @@ type seriesIndex struct {
 	ledgers []bool   // whether acknowledgements are recorded, by flow
 	series  []metric.Series
 	kinds   []metric.Kind
-	judged  []int           // series of slo_samples, by SLO
-	broken  []int           // series of slo_violations, by SLO
-	public  map[string]bool // words of the plan, which are no secrets even if a password is the same
-	cleared []int           // series of slo_violations_cleared, by SLO
+	judged  []int // series of slo_samples, by SLO
+	broken  []int // series of slo_violations, by SLO
+	cleared []int // series of slo_violations_cleared, by SLO
 
 	byKey     map[string]int
 	cached    map[*metrics.TagSet]*tagSet
@@ -118,22 +118,19 @@ type tagSet struct {
 
 func newSeriesIndex(session Session) *seriesIndex {
 	c := &seriesIndex{
-		maxCached: max(minCached, cachedPerVU*session.VUs), public: map[string]bool{},
-		byKey: map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
+		maxCached: max(minCached, cachedPerVU*session.VUs),
+		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, f := range session.Flows {
 		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
-		c.public[f.Scenario] = true
+		mask.Keep(f.Scenario)
 		for _, s := range f.SLOs {
 			if !s.Sampled() {
 				continue
 			}
 			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)
-			c.public[s.Metric] = true
-			for _, l := range s.Selector {
-				c.public[l.Value] = true
-			}
+			mask.Keep(s.Words()...)
 			c.judged = append(c.judged, c.add(metric.Of(metric.Judged, "slo", s.ID()), metric.Counter))
 			c.broken = append(c.broken, c.add(metric.Of(metric.Violations, "slo", s.ID()), metric.Counter))
 			c.cleared = append(c.cleared, c.add(metric.Of(metric.ViolationsCleared, "slo", s.ID()), metric.Counter))
@@ -152,14 +149,6 @@ func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
 	c.series, c.kinds = append(c.series, s), append(c.kinds, kind)
 	c.byKey[key] = i
 	return i
-}
-
-// masked is a word of the script, such as the value of a tag, without secrets.
-func (c *seriesIndex) masked(word string) string {
-	if c.public[word] {
-		return word
-	}
-	return maskTag(word)
 }
 
 // find returns the mapping of a k6 time series; a holds the VUs.
@@ -212,7 +201,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.measured = true
 	}
 	s.measured = s.measured || isRequestDuration(name) || name == metrics.HTTPReqFailedName
-	shown, labels := c.masked(name), c.labels(ts)
+	shown, labels := maskTag(name), c.labels(ts)
 	switch s.kind {
 	case metrics.Rate:
 		s.index = c.add(metric.NewSeries(shown+metric.RateTotal, "", labels...), metric.Counter)
@@ -277,10 +266,10 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	var labels []string
 	for _, k := range keys {
 		if v := tagOf(ts.Tags, k); v != "" {
-			labels = append(labels, k, c.masked(v))
+			labels = append(labels, k, maskTag(v))
 		}
 	}
-	probe := c.masked(name)
+	probe := maskTag(name)
 	if ts.Metric.Type == metrics.Rate {
 		probe += metric.RateTotal
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"strings"
+
+	"assay/harness/mask"
 )
 
 // Error is a problem with a DSN, a connection or an API that has a known remedy.
@@ -33,7 +35,7 @@ func Reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timed out"
 	}
-	text := err.Error()
+	text := mask.Text(err.Error()) // which may have this separator too
 	for i := strings.LastIndex(text, ": "); i >= 0; i = strings.LastIndex(text[:i], ": ") {
 		if tail := text[i+2:]; len(tail) >= minReason {
 			return tail

@@ -81,11 +81,7 @@ func errorMessage(body []byte) string {
 
 // shorten makes one line of a text, without secrets, which a server may echo.
 func shorten(text string) string {
-	text = strings.TrimSpace(plain(mask.Text(text)))
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
-	}
-	return text
+	return mask.Cut(strings.TrimSpace(plain(mask.Text(text))), maxMessage)
 }
 
 func (r response) text() string {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	boundary "assay/harness/foreign"
+	"assay/harness/mask"
 )
 
 // Decode decodes one ExportMetricsServiceRequest of our own frames. It returns an error
@@ -32,7 +34,7 @@ type Decoder struct {
 	taken          int // number of hists in use
 	buckets        int // of the exponential histograms of this call
 
-	export  *Export  // receives the points of foreign senders; nil: they are an error
+	export  *Export  // receives the points of foreign senders, whose texts are masked; nil: they are an error
 	foreign *foreign // the foreign sender whose resource is read; nil: our own
 }
 
@@ -72,9 +74,20 @@ func (d *Decoder) resource(b []byte) error {
 	if err := eachField(b, 2, d.scope); err != nil || d.foreign != nil {
 		return err
 	}
+	if service, foreign := strings.CutPrefix(who.frame.Source, foreignPrefix); foreign {
+		who.frame.Source = foreignPrefix + d.shown(service)
+	}
 	who.frame.Points = slices.Clip(d.points[first:])
 	d.frames = append(d.frames, who.frame)
 	return nil
+}
+
+// shown is a text of a sender that is no worker of ours: it may have a secret of this process.
+func (d *Decoder) shown(text string) string {
+	if d.export == nil {
+		return text
+	}
+	return mask.Text(text)
 }
 
 // scope reads a message ScopeMetrics.

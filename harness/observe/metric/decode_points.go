@@ -223,9 +223,9 @@ func (d *Decoder) seriesOfKey() (Series, error) {
 		if err != nil {
 			return Series{}, err
 		}
-		kv = append(kv, a.key, a.label())
+		kv = append(kv, d.shown(a.key), d.shown(a.label()))
 	}
-	s := NewSeries(name, unit, kv...)
+	s := NewSeries(d.shown(name), d.shown(unit), kv...)
 	if d.series == nil || len(d.series) >= maxSeries {
 		d.series = map[string]Series{}
 	}

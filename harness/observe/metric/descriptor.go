@@ -3,6 +3,8 @@ package metric
 import (
 	"fmt"
 	"slices"
+
+	"assay/harness/mask"
 )
 
 // Descriptor describes a metric.
@@ -51,7 +53,10 @@ var byName = func() map[string]Descriptor {
 			panic("metric " + d.Name + " is in the catalogue twice")
 		}
 		all[d.Name] = d
+		mask.Keep(d.Name, d.Name+RateTotal, d.Name+RateOccurred)
+		mask.Keep(d.Labels...)
 	}
+	mask.Keep(k6Condition, k6NonZero, k6Zero, attrInstance, OverflowLabel)
 	return all
 }()
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"assay/harness/mask"
 )
 
 // Bounds on one request of foreign senders, and on the texts that identify a series.
@@ -77,13 +79,13 @@ type foreign struct {
 
 // newForeign reads the resource of a message ResourceMetrics.
 func newForeign(b []byte, service string) (*foreign, error) {
-	f := &foreign{source: foreignPrefix + cmp.Or(shortened(service), unknownService)}
+	f := &foreign{source: foreignPrefix + cmp.Or(mask.Cut(service, maxServiceText), unknownService)}
 	var attributes [][]byte
 	err := eachField(b, 1, func(resource []byte) error {
 		return eachField(resource, 1, func(encoded []byte) error {
 			a, err := readAttribute(encoded)
 			if a.key == attrInstance {
-				f.instance = shortened(a.label())
+				f.instance = mask.Cut(a.label(), maxServiceText)
 			}
 			attributes = append(attributes, encoded)
 			return err
@@ -91,10 +93,6 @@ func newForeign(b []byte, service string) (*foreign, error) {
 	})
 	f.resource = digestOf(sorted(attributes)...)
 	return f, err
-}
-
-func shortened(text string) string {
-	return validText(text[:min(len(text), maxServiceText)])
 }
 
 // readScope reads the scope of a message ScopeMetrics.

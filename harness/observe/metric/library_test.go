@@ -12,6 +12,8 @@ import (
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"assay/harness/mask"
 )
 
 // decodeByLibrary is the reference for DecodeExport, with the library's parser. It does
@@ -48,10 +50,10 @@ func (e *Export) addByLibrary(rm *metricspb.ResourceMetrics) error {
 		case attrService:
 			service = a.GetValue().GetStringValue()
 		case attrInstance:
-			from.instance = shortened(labelOf(a.GetValue()))
+			from.instance = mask.Cut(labelOf(a.GetValue()), maxServiceText)
 		}
 	}
-	from.source = "otlp/" + cmp.Or(shortened(service), "unknown_service")
+	from.source = "otlp/" + cmp.Or(mask.Cut(service, maxServiceText), "unknown_service")
 	for _, sm := range rm.GetScopeMetrics() {
 		for _, m := range sm.GetMetrics() {
 			kind, h, points := contentOf(m)

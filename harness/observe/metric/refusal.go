@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"assay/harness/mask"
 )
 
 // Reasons for which points of foreign senders are not recorded: values of the label
@@ -35,7 +37,7 @@ type refusal struct {
 type refusals map[refusalKey]refusal
 
 func (r *refusals) add(source, name, reason string, err error) {
-	r.count(refusalKey{source, validText(name[:min(len(name), maxServiceText)]), reason}, refusal{1, err.Error()})
+	r.count(refusalKey{source, mask.Cut(name, maxServiceText), reason}, refusal{1, err.Error()})
 }
 
 // count adds refusals. Further metrics than can be told apart are counted without their

@@ -20,6 +20,7 @@ type Taken struct {
 // Step is one frame, and the state of the accumulation after it.
 type Step struct {
 	Frame   Frame
+	index   map[string]int // of its points, by the key of their series
 	of      *Accumulation
 	updates []update
 }
@@ -44,6 +45,25 @@ func (s Step) Commit() {
 		for _, r := range u.ranges {
 			s.of.ranges[[2]float64{r.Low, r.High}] = true
 		}
+	}
+}
+
+// add adds a point. Series that differ by nothing but a secret are one in the record.
+func (s *Step) add(p Point) {
+	key := fmt.Sprint(p.Kind, p.Series.Key())
+	i, known := s.index[key]
+	switch {
+	case !known:
+		s.index[key] = len(s.Frame.Points)
+		s.Frame.Points = append(s.Frame.Points, p)
+	case p.Kind == Histogram:
+		sum := s.Frame.Points[i].Hist.Clone() // which may be a total of the accumulation
+		sum.Merge(p.Hist)
+		s.Frame.Points[i].Hist = sum
+	case p.Kind == Counter:
+		s.Frame.Points[i].Value += p.Value
+	default:
+		s.Frame.Points[i].Value = p.Value
 	}
 }
 
@@ -172,7 +192,9 @@ func (in *taking) point(p measured) (*Step, update, error) {
 	if up.point.Kind == Gauge {
 		up.point.Series = up.point.Series.with(attrInstance, p.from.instance)
 	}
-	step.Frame.Points = append(step.Frame.Points, convert(up.point, p.k6)...)
+	for _, p := range convert(up.point, p.k6) {
+		step.add(p)
+	}
 	return step, u, nil
 }
 
@@ -209,7 +231,7 @@ func (in *taking) frame(source string, second, length int64) *Step {
 	}
 	key := frameKey{source, second, length}
 	if in.byFrame[key] == nil {
-		in.byFrame[key] = &Step{of: in.of, Frame: Frame{Source: source, Second: second, Length: length}}
+		in.byFrame[key] = &Step{of: in.of, index: map[string]int{}, Frame: Frame{Source: source, Second: second, Length: length}}
 		in.steps = append(in.steps, in.byFrame[key])
 	}
 	return in.byFrame[key]

@@ -2,13 +2,14 @@ package record
 
 import (
 	"slices"
+	"strings"
 
 	"assay/harness/mask"
 )
 
 // What others have said, such as servers, drivers, scripts and the users themselves, can
-// hold a secret of this process. Words of the record's own are left: a password may be one
-// of them.
+// hold a secret of this process. Words of the record's own are left, as rules read them: a
+// password may be one of them.
 
 func (e Environment) masked() Environment {
 	if d := e.Database; d != nil {
@@ -27,15 +28,16 @@ func (e Environment) masked() Environment {
 }
 
 func (f Facts) masked() Facts {
-	f.Stopped, f.Limitations = mask.Text(f.Stopped), mask.Texts(f.Limitations)
+	source, why, _ := strings.Cut(f.Stopped, " ")
+	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+mask.Text(why), " "), mask.Texts(f.Limitations)
 	f.Ledger.Reason = mask.Text(f.Ledger.Reason)
 	f.Workers = slices.Clone(f.Workers)
 	for i := range f.Workers {
 		w := &f.Workers[i]
-		w.Exit, w.Error, w.Logged = mask.Text(w.Exit), mask.Text(w.Error), mask.Text(w.Logged)
+		w.Error, w.Logged = mask.Text(w.Error), mask.Text(w.Logged)
 		if w.Pod != nil {
 			pod := *w.Pod
-			pod.Reason, pod.Message = mask.Text(pod.Reason), mask.Text(pod.Message)
+			pod.Message = mask.Text(pod.Message)
 			w.Pod = &pod
 		}
 	}

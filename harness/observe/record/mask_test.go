@@ -16,7 +16,7 @@ import (
 // machines and builds: a word of theirs may be a password.
 var own = []string{
 	"Schema", "Source", "State", "Metric", "Expression", "Unit", "Protects", "Name", "Node", "Phase", "Path", "SHA256", "URL",
-	"OS", "Kernel", "CPU", "Flavour", "Version", "CoLocation", "Instruments", "Pod", "Duration", "Endpoints", "Phases", "Do",
+	"OS", "Kernel", "CPU", "Flavour", "Version", "CoLocation", "Instruments", "Pod", "Duration", "Endpoints", "Phases", "Do", "Exit",
 }
 
 // fill sets all strings of a value, but for those of own, to a text.
@@ -66,6 +66,7 @@ func TestFilesHoldNoSecret(t *testing.T) {
 	fill(reflect.ValueOf(&e).Elem(), "", text)
 	var f Facts
 	fill(reflect.ValueOf(&f).Elem(), "", text)
+	f.Workers[0].Pod.Reason = "Evicted"
 	if f.Workers[0].Pod.Message != text || e.Service.Builds[0].Labels["key"] != text {
 		t.Fatalf("the test fills too little: %+v", f)
 	}
@@ -94,5 +95,19 @@ func TestFilesHoldNoSecret(t *testing.T) {
 	}
 	if f.Limitations[0] != text || e.Database.Variables["key"] != text {
 		t.Error("the texts of the run itself were changed")
+	}
+}
+
+// A password may be a word that rules read.
+func TestWordsOfTheRecordAreLeft(t *testing.T) {
+	mask.Add("worker/77", "signal: 77", "Reason77")
+	f := Facts{Stopped: "worker/77 ended: Reason77", Workers: []Worker{{Exit: "signal: 77", Error: "signal: 77", Pod: &Pod{Reason: "Reason77"}}}}
+	masked := f.masked()
+	w := masked.Workers[0]
+	if masked.Stopped != "worker/77 ended: ***" || w.Exit != "signal: 77" || w.Error != "***" || w.Pod.Reason != "Reason77" {
+		t.Errorf("%+v", masked)
+	}
+	if f.Stopped = "interrupted"; f.masked().Stopped != f.Stopped {
+		t.Errorf("%q", f.masked().Stopped)
 	}
 }

@@ -324,11 +324,11 @@ func encode(name string, content any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// WriteFile writes a file atomically, with mode 0644 where it is new.
+// WriteFile writes a file atomically, with mode 0644 and the umask where it is new.
 func WriteFile(path string, data []byte) error {
 	// The temporary file is in the same folder: another folder may be on a file system
 	// that has space when this one is full.
-	err := renameio.WriteFile(path, data, 0o644, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
+	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -50,7 +50,7 @@ func Execute(ctx context.Context, argv []string) error {
 func LastLine(output []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(mask.Bytes(output)), []byte("\n"))
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
-		return ": " + strings.ToValidUTF8(last[:min(len(last), 300)], "")
+		return ": " + mask.Cut(last, 300)
 	}
 	return ""
 }

@@ -58,6 +58,9 @@ func Open(ctx context.Context, path string, r Request) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := trial.CheckSecrets(path, data); err != nil {
+		return nil, err
+	}
 	if e, err = r.Overrides.Apply(e, r.Options.Target); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"assay/harness/foreign"
+	"assay/harness/mask"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/postgres"
 	"assay/harness/observe/collect/sampling"
@@ -93,7 +94,7 @@ func Reason(err error) string {
 	reason := ""
 	for _, d := range drivers {
 		if a, ok := d.Dialect().ServerError(err); ok {
-			reason = a.Message
+			reason = mask.Text(a.Message)
 			break
 		}
 	}

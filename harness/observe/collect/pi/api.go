@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pi/types"
 
 	"assay/harness/foreign"
+	"assay/harness/mask"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/database"
 )
@@ -153,7 +154,7 @@ func addPoints(found map[string]*series, list types.MetricKeyDataPoints, from, t
 			return
 		}
 		if len(text) > maxDimension || !utf8.ValidString(text) {
-			list.Key.Dimensions[name] = strings.ToValidUTF8(text[:min(len(text), maxDimension)], "")
+			list.Key.Dimensions[name] = mask.Cut(text, maxDimension)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(list.Key.Dimensions)) {

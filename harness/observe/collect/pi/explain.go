@@ -61,9 +61,5 @@ func explainAPI(err smithy.APIError, resource string) error {
 // oneLine shortens a message to one line.
 func oneLine(text string) string {
 	const maxLength = 200
-	text = strings.Join(strings.Fields(mask.Text(text)), " ")
-	if len(text) > maxLength {
-		text = strings.ToValidUTF8(text[:maxLength-3], "") + "..."
-	}
-	return text
+	return mask.Line(text, maxLength)
 }

@@ -1,7 +1,6 @@
 package sampling
 
 import (
-	"strings"
 	"time"
 
 	"assay/harness/mask"
@@ -74,11 +73,4 @@ const maxText = 120
 
 // Shorten makes a label of a statement's text: one line without secrets, which may be
 // truncated.
-func Shorten(text string) string {
-	text = mask.Text(text) // a part of a secret would not be found
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText-3], "") + "..."
-}
+func Shorten(text string) string { return mask.Line(text, maxText) }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"assay/harness/foreign"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 )
 
@@ -30,11 +31,7 @@ const maxError = 300
 func Parse(exposition []byte, wanted func(family string) bool) (Families, error) {
 	families, err := parse(exposition, wanted)
 	if err != nil {
-		text := strings.Join(strings.Fields(err.Error()), " ")
-		if len(text) > maxError {
-			text = strings.ToValidUTF8(text[:maxError], "") + "..."
-		}
-		return nil, errors.New("scrape metrics: " + text)
+		return nil, errors.New("scrape metrics: " + mask.Line(err.Error(), maxError))
 	}
 	return families, nil
 }

@@ -217,8 +217,7 @@ func (r reading) addErrors(found scrape.Families) {
 			class := s.class
 			for _, l := range m.GetLabel() {
 				if class == "" && l.GetName() == "class" {
-					class = mask.Text(l.GetValue()) // before a part of it is cut off
-					class = strings.ToValidUTF8(class[:min(len(class), maxClassBytes)], "")
+					class = mask.Cut(l.GetValue(), maxClassBytes)
 				}
 			}
 			_, known := r[errorPrefix+class]
