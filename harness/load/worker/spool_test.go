@@ -149,7 +149,7 @@ func TestLogBuffer(t *testing.T) {
 }
 
 // A long log is delivered without its middle, however it is written.
-func TestLongLog(t *testing.T) {
+func TestEndsOfALog(t *testing.T) {
 	line := append(bytes.Repeat([]byte("x"), 9_999), '\n')
 	for name, writes := range map[string][][]byte{
 		"in lines": slices.Repeat([][]byte{line}, 3_000), "at once": {bytes.Repeat(line, 3_000)},
