@@ -13,7 +13,7 @@ import (
 const depth = 3
 
 // maxUnit is how many bytes of text one byte of a secret can take up.
-const maxUnit = 48
+const maxUnit = 64
 
 // reading is one way to read the beginning of a text: the place after it, and what it means.
 type reading struct {

@@ -66,10 +66,10 @@ func add(all []span, s span) []span {
 	return append(all, s)
 }
 
-// stepsPerByte bounds the readings that are looked at, per byte of a text: a hundred times
-// as many as a text needs whose author does not know the secret and the weak place of this
-// search, backslashes in both.
-const stepsPerByte = 100
+// stepsPerByte bounds the readings that are looked at, per byte of a text, with so many bytes
+// more for a short one. The weak place of this search is a secret of many backslashes, in a
+// text of them; other texts of escapes alone need up to 80.
+const stepsPerByte, shortText = 100, 1 << 8
 
 // spans are the parts of a text that are secret. Secrets that overlap or touch are one part.
 // The text may be encoded as a whole, or parts of it, that often.
@@ -83,7 +83,7 @@ func (m *matcher) spans(text string, depth int) (all []span) {
 		if end := m.match(d, i); end >= 0 {
 			all = add(all, span{i, end})
 		}
-		if d.steps > stepsPerByte*(len(text)+every) {
+		if d.steps > stepsPerByte*(len(text)+shortText) {
 			return []span{{0, len(text)}} // nobody knows what it has
 		}
 	}
