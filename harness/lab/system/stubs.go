@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"assay/harness/doctor"
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/collect"
@@ -162,7 +162,7 @@ func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (
 
 // readStub reads a stub file.
 func readStub(path string) (spec.StubFile, error) {
-	data, err := os.ReadFile(path)
+	data, err := foreign.ReadLinked(path, spec.MaxBytes)
 	if err != nil {
 		return spec.StubFile{}, hint.With(fmt.Errorf("the stub file cannot be read: %w", err), `correct "file" of the profile's stub`)
 	}

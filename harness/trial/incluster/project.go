@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
+	"assay/harness/wire"
 )
 
 // maxProject bounds the archive of a project, bytes: a Secret holds 1 MiB, encoded.
@@ -46,7 +49,7 @@ func Pack(paths ...string) (archive []byte, folder string, err error) {
 	}
 	slices.Sort(names)
 	for _, absolute := range names {
-		data, err := os.ReadFile(absolute)
+		data, err := foreign.ReadLinked(absolute, wire.MaxArchive)
 		if err == nil {
 			name, _ := filepath.Rel(root, absolute) // both are absolute
 			err = writeFile(w, name, data)
@@ -90,19 +93,19 @@ func packFolder(w io.Writer, dir string) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := foreign.Open(path, math.MaxInt64)
 		if err != nil {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // it was only read
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
 		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size()}); err != nil {
 			return err
 		}

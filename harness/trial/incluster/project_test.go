@@ -12,11 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 )
 
@@ -145,6 +147,13 @@ func TestPackRefuses(t *testing.T) {
 	}
 	if _, _, err := Pack(filepath.Join(dir, "thresholds.json"), filepath.Join(dir, "zeros")); err != nil {
 		t.Errorf("small when compressed: %v", err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Pack(pipe); !errors.Is(err, foreign.ErrKind) {
+		t.Errorf("a pipe: %v", err)
 	}
 	if _, _, err := Pack(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)

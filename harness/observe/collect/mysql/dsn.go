@@ -5,12 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/database"
 )
 
@@ -124,10 +124,14 @@ func take(c *driver.Config, name string) (value string, named bool) {
 	return value, named
 }
 
+// maxAuthorities bounds a file of certificate authorities, bytes. The global one of RDS has
+// 170 kB.
+const maxAuthorities = 4 << 20
+
 // trustOnly returns a TLS configuration that trusts only the authorities in the file.
 func trustOnly(file string) (*tls.Config, error) {
 	remedy := paramCA + " names a PEM file, such as the global-bundle.pem that AWS publishes for RDS"
-	pem, err := os.ReadFile(file)
+	pem, err := foreign.ReadLinked(file, maxAuthorities)
 	if err != nil {
 		return nil, &database.Error{Problem: fmt.Sprintf("certificate authorities cannot be read: %v", err), Remedy: remedy}
 	}

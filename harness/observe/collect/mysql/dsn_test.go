@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"assay/harness/hint"
@@ -22,9 +23,14 @@ func TestConfigRefuses(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	authority := databasetest.NewAuthority(t)
 	for name, c := range map[string]struct{ dsn, problem, hint string }{
 		"no such file":     {"u@tcp(db:3306)/s?tlsCA=/no/such.pem", "certificate authorities cannot be read", "global-bundle.pem"},
+		"a pipe":           {"u@tcp(db:3306)/s?tlsCA=" + pipe, "not a regular file", "global-bundle.pem"},
 		"no certificate":   {"u@tcp(db:3306)/s?tlsCA=" + empty, "holds no certificate", "global-bundle.pem"},
 		"both tls":         {"u@tcp(db:3306)/s?tls=skip-verify&tlsCA=" + authority.Bundle, "both tls and tlsCA", "leave tls out"},
 		"no region":        {"u@tcp(db:3306)/s?tls=true&iamRegion=Ireland", `"Ireland", which is not an AWS region`, "eu-west-1"},
