@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"assay/harness/foreign"
 )
 
@@ -25,8 +27,11 @@ const (
 	// maxFiles is the number of files and folders of a record: three of each worker, and a
 	// few more.
 	maxFiles = 10_000
-	// maxFileBytes bounds a file of a record: no disk has more.
-	maxFileBytes = 1 << 50
+	// MaxLog is the size of the log of a worker, in bytes, and of any other file of the evidence
+	// that is not compressed.
+	MaxLog = 16 << 20
+	// maxZstd is the size of a compressed file. The frames of the largest run have 144 GB.
+	maxZstd = 256 << 30
 	// sparseBytes of a record may be without space on the disk. Beyond them, a hundredth
 	// must have some: holes, which nothing writes here, take minutes to read and no bytes to
 	// send. (A file system may compress what the workers log.)
@@ -42,6 +47,9 @@ const (
 	// have 4 to 12 times theirs, identities 2 to 3.
 	expandBytes = 1 << 20
 	expandRatio = 100
+	// A compressed file has at most expandBytes and shrinkRatio times what it expands to:
+	// blocks that hold nothing take long to read, and no bytes to send.
+	shrinkRatio = 4
 	// maxSources is the number of senders besides the planned workers: collectors, and
 	// services that push by OTLP.
 	maxSources = 1000
@@ -112,23 +120,39 @@ func (b *allowance) err() error {
 	return nil
 }
 
-// expanding limits what is decompressed from a file.
+// expanding reads a compressed file, and limits what it expands to.
 type expanding struct {
 	in   io.Reader
-	left int64
+	zip  *zstd.Decoder
+	size int64 // of the file
+	read int64 // of it
+	made int64
 }
 
-// expandingFrom limits what a file of this size expands to.
-func expandingFrom(in io.Reader, size int64) io.Reader {
-	return &expanding{in, expandBytes + expandRatio*size}
+func newExpanding(in io.Reader, size int64) (e *expanding, err error) {
+	e = &expanding{in: in, size: size}
+	e.zip, err = zstd.NewReader(compressed{e}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	return e, err
 }
 
 func (e *expanding) Read(b []byte) (int, error) {
-	if e.left < 0 {
+	if e.made > expandBytes+expandRatio*e.size {
 		return 0, fmt.Errorf("it expands to more than %d times its size", expandRatio)
 	}
-	n, err := e.in.Read(b)
-	e.left -= int64(n)
+	n, err := e.zip.Read(b)
+	e.made += int64(n)
+	return n, err
+}
+
+// compressed is what the decoder reads.
+type compressed struct{ of *expanding }
+
+func (c compressed) Read(b []byte) (int, error) {
+	if c.of.read > expandBytes+shrinkRatio*c.of.made {
+		return 0, fmt.Errorf("it has more than %d times the bytes of what it holds", shrinkRatio)
+	}
+	n, err := c.of.in.Read(b)
+	c.of.read += int64(n)
 	return n, err
 }
 

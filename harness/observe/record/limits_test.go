@@ -132,7 +132,7 @@ func TestFilesThatExpand(t *testing.T) {
 	t.Parallel()
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
 	must(t, err)
-	bomb := zip.EncodeAll(make([]byte, 100<<20), nil)
+	bomb := zip.EncodeAll(append([]byte("\xff\xff\xff\x1f"), make([]byte, 100<<20)...), nil) // one message
 	dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
 	must(t, os.WriteFile(filepath.Join(dir, EvidenceDir, framesFile), bomb, 0o644))
 	again(t, dir)
@@ -146,6 +146,62 @@ func TestFilesThatExpand(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, EvidenceDir, ledgerDir, "acknowledged-worker-0.zst"), zip.EncodeAll([]byte(lines), nil), 0o644))
 	again(t, dir)
 	refuses(t, "identities", dir, "read ledger")
+}
+
+// Bytes of compressed files that hold nothing are refused after a megabyte of them.
+func TestFilesThatHoldNothing(t *testing.T) {
+	t.Parallel()
+	for name, nothing := range map[string]string{
+		"blocks": "\x28\xb5\x2f\xfd\x00\x58" + strings.Repeat("\x00", 3<<20),
+		"frames": strings.Repeat("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00", 1<<19),
+		"skip":   strings.Repeat("\x50\x2a\x4d\x18\x00\x00\x00\x00", 1<<19),
+	} {
+		dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+		f, err := os.OpenFile(filepath.Join(dir, EvidenceDir, framesFile), os.O_APPEND|os.O_WRONLY, 0)
+		must(t, err)
+		_, err = f.WriteString(nothing)
+		must(t, err, f.Close())
+		again(t, dir)
+		refuses(t, name, dir, "more than 4 times the bytes of what it holds")
+	}
+	replaced := func(content string) string {
+		dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+		zip, err := zstd.NewWriter(nil)
+		must(t, err, os.WriteFile(filepath.Join(dir, EvidenceDir, framesFile), zip.EncodeAll([]byte(content), nil), 0o644))
+		again(t, dir)
+		return dir
+	}
+	refuses(t, "messages", replaced(strings.Repeat("\x00", 1<<10)), "it is empty")
+}
+
+// What would be read for hours is refused by its names and sizes, and by how it begins.
+func TestFilesThatTakeLongToRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(evidence string) error
+		want   string
+	}{
+		"a file of two names": {func(evidence string) error {
+			return errors.Join(os.WriteFile(filepath.Join(evidence, workersDir, "a"), nil, 0o644), os.Link(filepath.Join(evidence, workersDir, "a"), filepath.Join(evidence, ledgerDir, "b")))
+		}, "ledger/b and workers/a are one file"},
+		"a log": {func(evidence string) error {
+			return os.WriteFile(filepath.Join(evidence, workersDir, "worker-0.log"), make([]byte, MaxLog+1), 0o644)
+		}, "workers/worker-0.log: it is too large"},
+		"a document": {func(evidence string) error {
+			return os.WriteFile(filepath.Join(evidence, environmentFile), make([]byte, MaxLog+1), 0o644)
+		}, "environment.json: it is too large"},
+		"frames": {func(evidence string) error {
+			return os.WriteFile(filepath.Join(evidence, framesFile), make([]byte, MaxLog+1), 0o644)
+		}, "invalid input: magic number mismatch"},
+	} {
+		dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
+		must(t, c.change(filepath.Join(dir, EvidenceDir)))
+		if name == "frames" { // of the size that the manifest has
+			sealed := filepath.Join(dir, EvidenceDir, manifestFile)
+			must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": ""}]}`, manifestSchema, framesFile, MaxLog+1), 0o644))
+		}
+		refuses(t, name, dir, c.want)
+	}
 }
 
 // A ledger dated outside of the run, or whose identities are no hashes, is refused.
@@ -295,6 +351,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"files and folders | " + grouped(maxFiles),
 		fmt.Sprintf("of %d GiB or more | %d %% of their sizes", sparseBytes>>30, 100/sparseShare),
 		fmt.Sprintf("%d times its size and %d MiB, in a window of %d MiB", expandRatio, expandBytes>>20, maxWindow>>20),
+		fmt.Sprintf("any other file | %d MiB", MaxLog>>20),
+		fmt.Sprintf("a compressed file | %d GiB; %d times what it expands to and %d MiB", maxZstd>>30, shrinkRatio, expandBytes>>20),
 		fmt.Sprintf("a message of frames | %d MiB", maxFrame>>20),
 		fmt.Sprintf("at most %d h and %s workers", spec.MaxDuration/time.Hour, grouped(spec.MaxFleet)),
 		"the workers and " + grouped(maxSources) + " more",

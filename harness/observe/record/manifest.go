@@ -2,6 +2,7 @@ package record
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/foreign"
 	"assay/harness/quantity"
@@ -50,10 +53,13 @@ func manifestOf(evidence, run string) (Manifest, error) {
 }
 
 // sizesOf are the sizes of all files of an evidence folder except its manifest, by path. It
-// opens none of them, and refuses what is neither a file nor a folder.
+// opens none of them, and refuses what is neither a file nor a folder, is too large, or has
+// several names.
 func sizesOf(evidence string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	var total, onDisk int64
+	type inode struct{ device, number uint64 }
+	names := map[inode]string{}
 	folders := []string{"."}
 	for n := 0; n < len(folders); n++ {
 		entries, err := readFolder(filepath.Join(evidence, folders[n]), maxFiles-len(sizes)-len(folders))
@@ -69,10 +75,17 @@ func sizesOf(evidence string) (map[string]int64, error) {
 				folders = append(folders, path)
 			case !info.Mode().IsRegular():
 				return nil, fmt.Errorf("%s is not a file", path)
+			case info.Size() > maxSize(path):
+				return nil, fmt.Errorf("%s: %w: %s, the limit is %s", path, foreign.ErrSize, quantity.Format(float64(info.Size()), "By"), quantity.Format(float64(maxSize(path)), "By"))
 			case path != manifestFile:
+				on := info.Sys().(*syscall.Stat_t)
+				if same := names[inode{on.Dev, on.Ino}]; same != "" { // read for each of its names
+					return nil, fmt.Errorf("%s and %s are one file", same, path)
+				}
+				names[inode{on.Dev, on.Ino}] = path
 				sizes[filepath.ToSlash(path)] = info.Size()
 				total += info.Size()
-				onDisk += info.Sys().(*syscall.Stat_t).Blocks * 512
+				onDisk += on.Blocks * 512
 			}
 		}
 	}
@@ -80,6 +93,14 @@ func sizesOf(evidence string) (map[string]int64, error) {
 		return nil, fmt.Errorf("of the %s of its files only %s are on the disk", quantity.Format(float64(total), "By"), quantity.Format(float64(onDisk), "By"))
 	}
 	return sizes, nil
+}
+
+// maxSize bounds a file of the evidence.
+func maxSize(path string) int64 {
+	if strings.HasSuffix(path, zstdSuffix) {
+		return maxZstd
+	}
+	return MaxLog
 }
 
 // readFolder reads the entries of a folder, sorted by name, of which there may be so many.
@@ -108,6 +129,12 @@ func digestFile(path string, size int64) (sum string, err error) {
 	}
 	defer f.Close() // only read
 	h := sha256.New()
+	if strings.HasSuffix(path, zstdSuffix) && size > 0 {
+		var magic [4]byte
+		if _, err := io.ReadFull(io.TeeReader(f, h), magic[:]); err != nil || binary.LittleEndian.Uint32(magic[:]) != zstdMagic {
+			return "", fmt.Errorf("%s: %w", filepath.Base(path), zstd.ErrMagicMismatch)
+		}
+	}
 	if _, err = io.Copy(h, io.LimitReader(f, size)); err != nil {
 		return "", err
 	}

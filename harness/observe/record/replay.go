@@ -55,8 +55,11 @@ func readFrames(in io.Reader, path string, visit func(metric.Frame) error) error
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil && size > maxFrame {
+		switch {
+		case err == nil && size > maxFrame:
 			err = fmt.Errorf("%d bytes, the limit is %d", size, maxFrame)
+		case err == nil && size == 0:
+			err = errors.New("it is empty")
 		}
 		data.Reset()
 		if err == nil {

@@ -214,7 +214,7 @@ func (w *Writer) Acknowledged(source string, batch uint64, entries []ledger.Entr
 	}
 	s := w.acks[source]
 	if s == nil {
-		if s, err = createZstd(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst"), w.encoder); err != nil {
+		if s, err = createZstd(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+zstdSuffix), w.encoder); err != nil {
 			return err
 		}
 		w.acks[source] = s

@@ -19,6 +19,13 @@ import (
 // flush: larger ones hardly compress better.
 const flushBytes = 256 << 10
 
+// zstdSuffix ends the names of compressed files, which begin with zstdMagic, little endian
+// (RFC 8878, section 3.1.1).
+const (
+	zstdSuffix = ".zst"
+	zstdMagic  = 0xFD2FB528
+)
+
 // zstdFile is a zstd-compressed file open for appending. Each flush writes the messages
 // appended since the last one as a zstd frame of their own: whatever was flushed can be
 // read although the file was never closed, and a file whose writer was killed has at
@@ -73,12 +80,12 @@ func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *
 	if err != nil {
 		return nil, err
 	}
-	in, err := newDecoder(io.NewSectionReader(f, 0, size))
+	in, err := newExpanding(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	if err := read(expandingFrom(in, size)); err != nil {
+	defer in.zip.Close()
+	if err := read(in); err != nil {
 		return nil, err
 	}
 	if err := f.Truncate(size); err != nil {
@@ -132,7 +139,7 @@ func (s *zstdFile) close() error {
 
 // openZstd opens a compressed file below a run folder, and returns its size.
 func openZstd(dir, name string) (_ io.Reader, size int64, closeIn func(), err error) {
-	f, err := foreign.OpenIn(dir, name, maxFileBytes)
+	f, err := foreign.OpenIn(dir, name, maxZstd)
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -140,15 +147,11 @@ func openZstd(dir, name string) (_ io.Reader, size int64, closeIn func(), err er
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	z, err := newDecoder(f)
+	z, err := newExpanding(f, info.Size())
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	return expandingFrom(z, info.Size()), info.Size(), func() { z.Close(); _ = f.Close() }, nil // only read
-}
-
-func newDecoder(in io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	return z, info.Size(), func() { z.zip.Close(); _ = f.Close() }, nil // only read
 }
 
 // wholeFrames is the size of the whole zstd frames at the start of a file, without an
