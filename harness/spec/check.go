@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,9 @@ import (
 const (
 	maxSLOs   = 1000
 	maxStages = 10_000
+	// MaxJudged bounds the seconds that are judged times the SLOs that judge each of them: 57
+	// SLOs for a day. Each takes 150 bytes of memory and 0.5 us, or more.
+	MaxJudged = 5_000_000
 )
 
 // Check returns an error for a profile that no program could have run, such as one that a
@@ -37,11 +41,32 @@ func (p Profile) Check() error {
 			return fmt.Errorf("profile %s: %s", of.Title(), problem)
 		}
 	}
-	if problem := p.wholeFault(); problem != "" {
+	if problem := cmp.Or(p.wholeFault(), p.judgedFault()); problem != "" {
 		return fmt.Errorf("profile %s: %s", p.Name, problem)
 	}
 	return nil
 }
+
+// judgedFault says that judging the profile would take too long; empty: it would not.
+func (p Profile) judgedFault() string {
+	total := 0.0
+	for _, of := range p.PerFlow() {
+		judged := max(of.Load.Hold, of.Load.HoldMax)
+		for _, s := range of.Load.Stages {
+			if s.Judge {
+				judged += s.For
+			}
+		}
+		total += judged.Seconds() * float64(len(of.SLOs))
+	}
+	if total <= MaxJudged {
+		return ""
+	}
+	return fmt.Sprintf("%.0f judged seconds times SLOs, the limit is %d", total, MaxJudged)
+}
+
+// judgedHint is what to do about it.
+const judgedHint = "shorten the hold, or judge fewer SLOs: of a load of 24 hours, up to 57"
 
 // fault is what is wrong with a profile without flows; empty: nothing.
 func (p Profile) fault() string {

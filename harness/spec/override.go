@@ -76,6 +76,9 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	if err := p.faultsError(); err != nil {
 		return Profile{}, err
 	}
+	if problem := p.judgedFault(); problem != "" {
+		return Profile{}, &Error{Place: p.place("load", "hold"), Problem: problem, Next: judgedHint}
+	}
 	return p, nil
 }
 

@@ -81,6 +81,9 @@ func (r *reader) profile(n *node) Profile {
 		p.SLOs = r.slos(n.get("slo"))
 		r.checkOverload(n, p.Load, p.SLOs)
 	}
+	if problem := p.judgedFault(); problem != "" {
+		r.fail(n, problem, judgedHint)
+	}
 	p.Abort = r.abort(n.get("abort"))
 	p.Faults = r.faultList(n.get("faults"))
 	r.checkFaults(n.get("faults"), p)

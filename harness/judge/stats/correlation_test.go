@@ -57,6 +57,30 @@ func TestCorrelationIsWithinWindows(t *testing.T) {
 	}
 }
 
+// The products of all lags are those that are added up one by one.
+func TestAutoproducts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 13))
+	var residuals [][]float64
+	for _, length := range []int{1, 2, 500, 1000} {
+		of := make([]float64, length)
+		for i := range of {
+			of[i] = rng.NormFloat64()
+		}
+		residuals = append(residuals, of)
+	}
+	for lag, got := range autoproducts(residuals, 1000) {
+		want := 0.0
+		for _, of := range residuals {
+			for i := lag; i < len(of); i++ {
+				want += of[i] * of[i-lag]
+			}
+		}
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("lag %d: %g, want %g", lag, got, want)
+		}
+	}
+}
+
 func TestCorrelationWithoutData(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seconds []Second

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
 
 func (e *evidence) rate() Rate {
@@ -47,9 +48,13 @@ func (e *evidence) outcomes() Outcomes {
 // latency describes the transaction, every endpoint by the label name of its requests
 // (other labels, such as the status, are merged), and the script's own times that SLOs
 // judge, by the SLOs' metric and selector. Groups of the script, which are the steps of a
-// journey, are named like "group checkout".
-func (e *evidence) latency() []Latency {
-	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
+// journey, are named like "group checkout". An interval takes as long as an SLO does: where
+// there are too many names for the judged seconds, the others have none.
+func (e *evidence) latency() (all []Latency) {
+	add := func(name string, d *distribution) {
+		all = append(all, describe(name, d, (len(all)+1)*len(e.windows) <= spec.MaxJudged))
+	}
+	add(TransactionName, e.distribution(metric.TransactionDuration, nil))
 	seen := map[string]bool{}
 	for _, s := range e.seriesOf(metric.RequestDuration) {
 		name := s.Label("name") // empty also selects the series without one
@@ -58,7 +63,7 @@ func (e *evidence) latency() []Latency {
 		}
 		seen[name] = true
 		if d := e.distribution(metric.RequestDuration, label("name", name)); d.all.Count() > 0 {
-			all = append(all, describe(endpointName(name), d))
+			add(endpointName(name), d)
 		}
 	}
 	for _, s := range e.seriesOf(metric.GroupDuration) {
@@ -68,7 +73,7 @@ func (e *evidence) latency() []Latency {
 		}
 		seen[groupSeparator+name] = true
 		if d := e.distribution(metric.GroupDuration, label("group", s.Label("group"))); d.all.Count() > 0 {
-			all = append(all, describe("group "+name, d))
+			add("group "+name, d)
 		}
 	}
 	for _, s := range e.Plan.Profile.SLOs {
@@ -78,7 +83,7 @@ func (e *evidence) latency() []Latency {
 		}
 		seen[name] = true
 		if d := e.distribution(s.Metric, s.Selector); d.all.Count() > 0 {
-			all = append(all, describe(name, d))
+			add(name, d)
 		}
 	}
 	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
@@ -100,7 +105,8 @@ func endpointName(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
-func describe(name string, d *distribution) Latency {
+// describe describes a distribution, with intervals or without.
+func describe(name string, d *distribution, intervals bool) Latency {
 	l := Latency{Name: name, Count: int64(d.all.Count())}
 	for _, p := range []struct {
 		q                             float64
@@ -114,7 +120,9 @@ func describe(name string, d *distribution) Latency {
 	} {
 		if v, ok := d.all.Quantile(p.q); ok {
 			*p.is = &v
-			*p.lower, *p.upper = d.interval(p.q)
+			if intervals {
+				*p.lower, *p.upper = d.interval(p.q)
+			}
 			*p.least, *p.most = d.ends(p.q)
 		}
 	}
@@ -125,6 +133,7 @@ func describe(name string, d *distribution) Latency {
 	if mean, ok := d.all.Mean(); ok {
 		l.Mean = &mean
 	}
+	clear(d.counted) // of a day, 4 MB for each limit
 	return l
 }
 

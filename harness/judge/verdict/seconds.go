@@ -29,7 +29,7 @@ func (e *evidence) bySecond(samples, violations []float64) []stats.Batch {
 
 // distribution is a histogram over the judged windows. The histograms of single
 // seconds are not kept, to save memory, but read again where needed; counts made from
-// them are kept.
+// them are kept until it was described.
 type distribution struct {
 	evidence *evidence
 	name     string
@@ -99,6 +99,10 @@ func (d *distribution) count(limits ...float64) {
 		return
 	}
 	made := make([]exceedances, len(limits))
+	seconds := len(d.evidence.windows)
+	for j := range made {
+		made[j] = exceedances{make([]stats.Batch, 0, seconds), make([]stats.Batch, 0, seconds)}
+	}
 	d.each(func(i int, h *metric.Hist) {
 		n, window := float64(h.Count()), d.evidence.windows[i]
 		for j, limit := range limits {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -192,13 +193,13 @@ func TestFilesThatTakeLongToRead(t *testing.T) {
 		}, "environment.json: it is too large"},
 		"frames": {func(evidence string) error {
 			return os.WriteFile(filepath.Join(evidence, framesFile), make([]byte, MaxLog+1), 0o644)
-		}, "invalid input: magic number mismatch"},
+		}, "frames.otlp.pb.zst: the record has changed"},
 	} {
 		dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
 		must(t, c.change(filepath.Join(dir, EvidenceDir)))
 		if name == "frames" { // of the size that the manifest has
 			sealed := filepath.Join(dir, EvidenceDir, manifestFile)
-			must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": ""}]}`, manifestSchema, framesFile, MaxLog+1), 0o644))
+			must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": "%x"}]}`, manifestSchema, framesFile, MaxLog+1, sha256.Sum256(make([]byte, MaxLog+1))), 0o644))
 		}
 		refuses(t, name, dir, c.want)
 	}
@@ -355,6 +356,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("a compressed file | %d GiB; %d times what it expands to and %d MiB", maxZstd>>30, shrinkRatio, expandBytes>>20),
 		fmt.Sprintf("a message of frames | %d MiB", maxFrame>>20),
 		fmt.Sprintf("at most %d h and %s workers", spec.MaxDuration/time.Hour, grouped(spec.MaxFleet)),
+		"times the SLOs of their flow | " + grouped(spec.MaxJudged),
 		"the workers and " + grouped(maxSources) + " more",
 		"frames of a source | " + grouped(maxGaps),
 		fmt.Sprintf("at most %d days after the start", maxRun/(24*time.Hour)),

@@ -121,7 +121,8 @@ func readFolder(path string, limit int) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// digestFile is the SHA-256 of a file of this size.
+// digestFile is the SHA-256 of a file of this size. One that is named like a compressed file
+// and is none is zstd.ErrMagicMismatch, however large it is.
 func digestFile(path string, size int64) (sum string, err error) {
 	f, err := foreign.Open(path, size)
 	if err != nil {
