@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"assay/harness/judge/page"
 )
 
 // WriteText writes a table of the findings, then the reason and remedy of each that is
@@ -17,14 +19,14 @@ func (all Findings) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
 	for _, f := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.name(), f.State, f.Observed, f.Needed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.name(), f.State, page.Message(f.Observed), page.Message(f.Needed))
 	}
 	_ = t.Flush() // writes to a strings.Builder never fail
 	for _, f := range all {
 		if f.State != OK {
-			fmt.Fprintf(&b, "\n%s  %s: %s\n", f.State, f.name(), f.Why)
+			fmt.Fprintf(&b, "\n%s  %s: %s\n", f.State, f.name(), page.Message(f.Why))
 			if f.Remedy != "" {
-				fmt.Fprintf(&b, "  hint: %s\n", f.Remedy)
+				fmt.Fprintf(&b, "  hint: %s\n", page.Message(f.Remedy))
 			}
 		}
 	}

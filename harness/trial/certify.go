@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
+	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 	"assay/harness/run"
 )
@@ -36,7 +37,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 		return r, i, err
 	}
 	if err := appendStepSummary(o.Dir); err != nil { // has no effect on the verdict
-		fmt.Fprintf(c.W, "%s: the certificate is not in the job's summary: %v\n", o.Profile.Name, err)
+		fmt.Fprintf(c.W, "%s: the certificate is not in the job's summary: %s\n", o.Profile.Name, page.Message(err.Error()))
 	}
 	return r, i, nil
 }

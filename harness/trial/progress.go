@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/term"
 
+	"assay/harness/judge/page"
 	"assay/harness/quantity"
 	"assay/harness/run"
 )
@@ -24,7 +25,7 @@ type Console struct {
 // Say writes one line.
 func (c *Console) Say(format string, args ...any) {
 	if !c.Quiet {
-		fmt.Fprintf(c.W, format+"\n", args...)
+		fmt.Fprintln(c.W, page.Message(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/search"
 	"assay/harness/lab/search/trials"
@@ -226,7 +227,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		if f.headroom != 0 && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
 			// The verdict stands without it.
 			if err := f.findHeadroom(c, o, r, console, key); err != nil && c.Context().Err() == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "%s: its headroom was not found: %v\n", o.Profile.Name, err)
+				fmt.Fprintf(c.ErrOrStderr(), "%s: its headroom was not found: %s\n", o.Profile.Name, page.Message(err.Error()))
 			}
 		}
 		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)

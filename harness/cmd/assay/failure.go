@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"assay/harness/hint"
+	"assay/harness/judge/page"
 	"assay/harness/spec"
 )
 
@@ -38,10 +39,11 @@ func printError(w io.Writer, err error) {
 	}
 }
 
+// printLine prints what may contain text of files, servers and scripts.
 func printLine(w io.Writer, problem, next string) {
-	fmt.Fprintf(w, "assay: %s\n", problem)
+	fmt.Fprintf(w, "assay: %s\n", page.Message(problem))
 	if next != "" {
-		fmt.Fprintf(w, "hint: %s\n", next)
+		fmt.Fprintf(w, "hint: %s\n", page.Message(next))
 	}
 }
 

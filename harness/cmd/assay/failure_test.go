@@ -34,7 +34,12 @@ hint: known: tps, rps
 			errors.Join(hint.With(errors.New("a"), "do a"), hint.With(errors.New("b"), "do b")), "assay: a\nhint: do a\nassay: b\nhint: do b\n",
 		},
 		"of two causes": {fmt.Errorf("%w: %w", errors.New("a"), errors.New("b")), "assay: a: b\n"},
-		"of no file":    {errors.New("no such run"), "assay: no such run\n"},
+		"with commands for a terminal": {
+			hint.With(errors.New("x\x1b]0;title\a\n[ P A S S ] fake\r\u009b31m \u202e"), "a\nb\x1b[2J"),
+			"assay: x?]0;title? [ P A S S ] fake ?31m ?\nhint: a b?[2J\n",
+		},
+		"long":       {errors.New(strings.Repeat("x", 1<<20)), "assay: " + strings.Repeat("x", 4000) + " ...\n"},
+		"of no file": {errors.New("no such run"), "assay: no such run\n"},
 	} {
 		var got strings.Builder
 		printError(&got, c.err)

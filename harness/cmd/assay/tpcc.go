@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/hint"
+	"assay/harness/judge/page"
 	"assay/harness/lab/system"
 	"assay/harness/lab/tpcc"
 )
@@ -155,7 +156,7 @@ that violate one. It may run under load. Exit code 0: all hold; 1: one is violat
 					}
 					fmt.Fprintf(&b, "  %s  %s\n", word, r.Condition)
 					for _, row := range r.Rows {
-						fmt.Fprintf(&b, "            %s\n", row)
+						fmt.Fprintf(&b, "            %s\n", page.Message(row))
 					}
 					if more := r.Violated - len(r.Rows); more > 0 {
 						fmt.Fprintf(&b, "            and %d more\n", more)

@@ -96,7 +96,7 @@ func Summary(w io.Writer, d Document, path string) error {
 		fmt.Fprintf(&b, "%s\n", d.atUpper())
 	}
 	for _, note := range d.notes() {
-		fmt.Fprintf(&b, "%s\n", note)
+		fmt.Fprintln(&b, page.Message(note))
 	}
 	if len(d.Loads) > 0 {
 		b.Write(page.Terminal(page.Page{Blocks: []page.Block{d.table()}}, page.Columns, false))
