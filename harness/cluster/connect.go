@@ -67,6 +67,7 @@ func Connect(o Options) (*Cluster, error) {
 	}
 	config.QPS, config.Burst = requestsPerSecond, requestsInBurst
 	config.UserAgent = "assay"
+	config.DisableCompression = true // or bound would count bytes before they expand
 	config.Wrap(bound)
 	// A panic at an object of a watch, in a goroutine of the library, ends the command in order.
 	utilruntime.ReallyCrash = false

@@ -53,7 +53,7 @@ func TestConnect(t *testing.T) {
 		{cluster.Options{Namespace: "load"}, "load"},
 	} {
 		got, err := cluster.Connect(c.options)
-		if err != nil || got.Namespace != c.namespace || got.Config.Host != "https://127.0.0.1:1" {
+		if err != nil || got.Namespace != c.namespace || got.Config.Host != "https://127.0.0.1:1" || !got.Config.DisableCompression {
 			t.Errorf("%+v: %+v, %v", c.options, got, err)
 		}
 	}

@@ -38,7 +38,7 @@ hint: known: tps, rps
 			hint.With(errors.New("x\x1b]0;title\a\n[ P A S S ] fake\r\u009b31m \u202e"), "a\nb\x1b[2J"),
 			"assay: x?]0;title? [ P A S S ] fake ?31m ?\nhint: a b?[2J\n",
 		},
-		"long":       {errors.New(strings.Repeat("x", 1<<20)), "assay: " + strings.Repeat("x", 4000) + " ...\n"},
+		"long":       {errors.New(strings.Repeat("x", 1<<20)), "assay: " + strings.Repeat("x", 3994) + " [...]\n"},
 		"of no file": {errors.New("no such run"), "assay: no such run\n"},
 	} {
 		var got strings.Builder

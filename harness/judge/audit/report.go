@@ -87,7 +87,8 @@ type Report struct {
 	NotCovered []string      `json:"not_covered"` // files beside the certificate that no signature covers
 	Checks     []Check       `json:"checks"`
 
-	stated certificate.Certificate
+	stated  certificate.Certificate
+	details map[string]int // of Checks, by their name
 }
 
 // Rate is the rate that a certificate is for, per second: with several flows their sum.
@@ -130,9 +131,21 @@ func (r Report) Marshal() ([]byte, error) {
 	return text, nil
 }
 
+// maxDetails is how many details of one check are reported: a manifest may name many files
+// that are missing.
+const maxDetails = 20
+
 func (r *Report) add(name string, state State, format string, args ...any) {
-	detail := fmt.Sprintf(format, args...)
-	r.Checks = append(r.Checks, Check{name, state, detail})
+	detail := page.Message(fmt.Sprintf(format, args...))
+	if r.details == nil {
+		r.details = map[string]int{}
+	}
+	switch r.details[name]++; {
+	case r.details[name] <= maxDetails:
+		r.Checks = append(r.Checks, Check{name, state, detail})
+	case r.details[name] == maxDetails+1:
+		r.Checks = append(r.Checks, Check{name, state, "and more"})
+	}
 	if state == Failed && !slices.Contains(r.Broken, name) {
 		r.Broken = append(r.Broken, name)
 	}

@@ -25,16 +25,12 @@ const maxLine = 4000
 // Message is a text that somebody else may have written as one line of a message: it has no
 // line breaks, and sends no commands to a terminal.
 func Message(s string) string {
-	line := []rune(strings.Map(func(r rune) rune {
+	return Clean(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return r
-	}, strings.TrimSpace(s[:min(len(s), 4*maxLine)])))
-	if len(line) > maxLine || len(s) > 4*maxLine {
-		line = append(line[:min(len(line), maxLine)], []rune(" ...")...)
-	}
-	return Clean(string(line))
+	}, strings.TrimSpace(cut(s, maxLine))))
 }
 
 // oneLine is a clean text without line breaks.

@@ -14,7 +14,7 @@ func TestMessage(t *testing.T) {
 		"x\x1b]0;pwned\a\n[ P A S S ] fake\r\u009b31m\u2028": "x?]0;pwned? [ P A S S ] fake ?31m ",
 		"\x1b[31m\x00\u202e\xff":                             "?[31m??\ufffd",
 		strings.Repeat("é", maxLine):                         strings.Repeat("é", maxLine),
-		strings.Repeat("é", 10<<20):                          strings.Repeat("é", maxLine) + " ...",
+		strings.Repeat("é", 10<<20):                          strings.Repeat("é", maxLine-6) + " [...]",
 	} {
 		if got := Message(text); strings.TrimSpace(got) != strings.TrimSpace(want) || !utf8.ValidString(got) {
 			t.Errorf("%.100q is printed as %.100q, want %.100q", text, got, want)

@@ -2,8 +2,11 @@ package influx
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
+	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -54,22 +57,33 @@ func (v *View) fill(seconds []int64, write func([]byte) error, replay func(func(
 	}.send(seconds)
 }
 
+// Push takes at most pushFor, and pushForSecond for each second: a server may answer each
+// write just in time. One that is well takes a day in less than a minute.
+var pushFor, pushForSecond = time.Minute, 20 * time.Millisecond
+
 // Push writes a whole record, then the events. It calls progress after each write, with
 // the number of seconds that the server has and their total.
 func Push(ctx context.Context, server *Server, run RunInfo, timeline *record.Timeline, events []Point, progress func(done, total int)) error {
 	defer server.Close()
-	write := func(lines []byte) error { return server.writeWithRetry(ctx, lines) }
 	seconds := slices.DeleteFunc(timeline.Seconds(), func(second int64) bool { return !representable(second) })
+	limit := pushFor + time.Duration(len(seconds))*pushForSecond
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, hint.With(fmt.Errorf("%s has not taken the run's %d seconds within %v", server, len(seconds), limit),
+		"see whether the server is overloaded; a push that is repeated fills the gaps"))
+	defer cancel()
+	write := func(lines []byte) error { return server.writeWithRetry(ctx, lines) }
 	done := 0
 	err := sender{
 		points: func(second int64) []Point { return Points(run, timeline, second) },
 		write:  write,
 		sent:   func(batch []int64) { done += len(batch); progress(done, len(seconds)) },
 	}.send(seconds)
-	if err != nil {
-		return err
+	if err == nil {
+		err = WriteEvents(ctx, server, events)
 	}
-	return WriteEvents(ctx, server, events)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // WriteEvents writes single points, such as Verdict's.

@@ -34,6 +34,8 @@ func (p Plan) check() error {
 		return fmt.Errorf("run is %.40q", p.Run)
 	case p.Scope != spec.ScopeSmoke && p.Scope != spec.ScopeCertificate && p.Scope != spec.ScopeTrial:
 		return fmt.Errorf("scope is %.40q, not %s, %s or %s", p.Scope, spec.ScopeSmoke, spec.ScopeCertificate, spec.ScopeTrial)
+	case len(p.Target) > maxText || len(p.Database) > maxText:
+		return fmt.Errorf("target and database have %d and %d bytes, the limit is %d", len(p.Target), len(p.Database), maxText)
 	}
 	if err := p.Load.Check(p.Profile); err != nil {
 		return fmt.Errorf("load: %w", err)

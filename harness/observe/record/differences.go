@@ -43,6 +43,9 @@ func differences(evidence string, manifest []byte) (sealed Manifest, all []Diffe
 	if err = foreign.DecodeJSON(manifest, MaxValues, &sealed); err == nil {
 		err = checkSchema(sealed.Schema, manifestSchema)
 	}
+	if err == nil && len(sealed.Files) > maxFiles {
+		err = fmt.Errorf("it names %d files, a record has at most %d", len(sealed.Files), maxFiles)
+	}
 	if err != nil {
 		return sealed, nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
 	}

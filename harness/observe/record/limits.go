@@ -24,6 +24,8 @@ const (
 	// thresholds beside a re-judged one, of which more is made in memory. A certificate with
 	// 20 flows of 20 SLOs has 30,000.
 	MaxCertificateValues = 200_000
+	// maxText is the length of the target, and of the database, in bytes.
+	maxText = 4096
 	// maxFiles is the number of files and folders of a record: three of each worker, and a
 	// few more.
 	maxFiles = 10_000

@@ -252,3 +252,15 @@ func TestInterrupted(t *testing.T) {
 	}
 	_ = silent.Close() // ends the goroutine that reads it
 }
+
+// A compressed log of a few hundred kilobytes that expands to hours of work is given up.
+func TestExpands(t *testing.T) {
+	t.Parallel()
+	in, err := decompress(bytes.NewReader(compressed(t, strings.Repeat("\n", 2*expandBytes))))
+	if err == nil {
+		_, err = io.Copy(io.Discard, in)
+	}
+	if err == nil || !strings.Contains(err.Error(), "expands to more than 300 times its size") || hint.Of(err) == "" {
+		t.Errorf("%v", err)
+	}
+}

@@ -117,7 +117,8 @@ func packFolder(w io.Writer, dir string) error {
 
 // unpack writes the files of an archive below a folder, which exists, and none elsewhere.
 func unpack(r io.Reader, dir string) error {
-	zip, err := gzip.NewReader(r)
+	sent := &counting{from: r}
+	zip, err := gzip.NewReader(sent)
 	if err != nil {
 		return err
 	}
@@ -126,12 +127,17 @@ func unpack(r io.Reader, dir string) error {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // nothing is written to a folder itself
-	for in := tar.NewReader(zip); ; {
+	// With what a pod sends, it must not fill this machine's disk.
+	whole := &limited{from: zip, sent: sent}
+	for in, files := tar.NewReader(whole), 0; ; files++ {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			// To the end of the compressed stream, which has a checksum.
-			_, err = io.Copy(io.Discard, zip)
+			_, err = io.Copy(io.Discard, whole)
 			return err
+		}
+		if err == nil && files == maxFiles {
+			err = fmt.Errorf("it has more than %d files", maxFiles)
 		}
 		if err != nil {
 			return err
@@ -151,4 +157,40 @@ func unpack(r io.Reader, dir string) error {
 			return err
 		}
 	}
+}
+
+// An archive has at most maxFiles files, as a record does, and expandBytes and expandRatio
+// times its size: records are compressed already, but for their logs.
+const (
+	maxFiles    = 10_000
+	expandBytes = 1 << 30
+	expandRatio = 20
+)
+
+// counting counts the bytes that are read.
+type counting struct {
+	from io.Reader
+	read int64
+}
+
+func (c *counting) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	c.read += int64(n)
+	return n, err
+}
+
+// limited is what an archive expands to.
+type limited struct {
+	from io.Reader
+	sent *counting
+	made int64
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if l.made > expandBytes+expandRatio*l.sent.read {
+		return 0, fmt.Errorf("it expands to more than %d times its size", expandRatio)
+	}
+	n, err := l.from.Read(b)
+	l.made += int64(n)
+	return n, err
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -201,6 +202,33 @@ func TestUnpackRefuses(t *testing.T) {
 				t.Error("/outside was written")
 			}
 		})
+	}
+	for name, c := range map[string]struct {
+		files int
+		size  int64
+		want  string
+	}{
+		"files": {maxFiles + 1, 0, "more than 10000 files"},
+		"bytes": {1, 2 * expandBytes, "expands to more than 20 times"},
+	} {
+		from, to := io.Pipe()
+		go func() {
+			zip, _ := gzip.NewWriterLevel(to, gzip.BestSpeed)
+			w := tar.NewWriter(zip)
+			err := error(nil)
+			for n := 0; n < c.files && err == nil; n++ {
+				err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strconv.Itoa(n), Size: c.size})
+			}
+			for n, zeros := int64(0), make([]byte, 1<<20); n < c.size && err == nil; n += 1 << 20 {
+				_, err = w.Write(zeros)
+			}
+			_ = to.CloseWithError(errors.Join(err, w.Close(), zip.Close()))
+		}()
+		err := unpack(from, t.TempDir())
+		_ = from.Close()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 	if err := unpack(strings.NewReader("no archive"), t.TempDir()); err == nil {
 		t.Error("text was unpacked")
