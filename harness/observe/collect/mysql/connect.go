@@ -42,7 +42,7 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 		return nil, dialect.Explain(err, &heard)
 	}
 	if err = direct(ctx, conn, &heard); err == nil {
-		err = set(ctx, conn, c.config.Params)
+		err = settle(ctx, conn, c.config)
 	}
 	if err != nil {
 		_ = conn.Close()

@@ -23,21 +23,18 @@ type Driver struct{}
 // Accepts reports true for any DSN: those of this family have no scheme.
 func (Driver) Accepts(string) bool { return true }
 
-// Open opens the database at the DSN, with sessions whose time zone is UTC.
+// Open opens the database at the DSN, with sessions whose time zone is UTC. A statement that
+// is given up is ended in the server.
 func (Driver) Open(dsn string) (*database.DB, error) {
 	c, err := ownConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
 	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, database.ConnectTimeout
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["time_zone"] = "'+00:00'"
 	if _, err := driver.NewConnector(c); err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
-	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
+	return database.NewDB(sql.OpenDB(killer{connector{c}}), &dialect), nil
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.

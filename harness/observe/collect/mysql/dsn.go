@@ -84,13 +84,20 @@ func Config(dsn string) (*driver.Config, error) {
 
 // ownConfig is Config for connections of Assay's own, without the DSN's charset: the driver
 // would set it before it is known who answers. The driver's own charset is as good, because
-// the server converts.
+// the server converts. Two variables are always our own: each statement is a transaction, and
+// times are in UTC.
 func ownConfig(dsn string) (*driver.Config, error) {
 	dsn = escapePath(dsn)
 	slash := strings.LastIndexByte(dsn, '/')
 	schema, query, _ := strings.Cut(dsn[slash+1:], "?")
 	parameters := slices.DeleteFunc(strings.Split(query, "&"), func(p string) bool { return strings.HasPrefix(p, "charset=") })
-	return Config(dsn[:slash+1] + schema + "?" + strings.Join(parameters, "&"))
+	c, err := Config(dsn[:slash+1] + schema + "?" + strings.Join(parameters, "&"))
+	if err != nil {
+		return nil, err
+	}
+	delete(c.Params, "autocommit")
+	delete(c.Params, "time_zone")
+	return c, nil
 }
 
 // parse reads a DSN and leaves Assay's parameters in Params.

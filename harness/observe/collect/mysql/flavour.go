@@ -63,7 +63,7 @@ const (
 var mySQL = flavour{
 	name: wait.MySQL, oldest: 8,
 	session: []string{
-		fmt.Sprintf("SET SESSION max_execution_time = %d, transaction_read_only = OFF", statementTimeout.Milliseconds()),
+		fmt.Sprintf("SET SESSION max_execution_time = %d", statementTimeout.Milliseconds()),
 		// Statements that use no index are logged, however fast, unless they examine fewer
 		// rows. This and the next one need SESSION_VARIABLES_ADMIN.
 		fmt.Sprintf("SET SESSION min_examined_row_limit = %d", manyRows), noGeneralLog,
@@ -82,7 +82,7 @@ FROM information_schema.INNODB_METRICS WHERE NAME IN ('lock_deadlocks', 'trx_rse
 var mariaDB = flavour{
 	name: wait.MariaDB,
 	session: []string{
-		fmt.Sprintf("SET SESSION max_statement_time = %g, tx_read_only = OFF, slow_query_log = OFF", statementTimeout.Seconds()),
+		fmt.Sprintf("SET SESSION max_statement_time = %g, slow_query_log = OFF", statementTimeout.Seconds()),
 		noGeneralLog,
 	},
 	setups: []setup{consumers, instruments(slices.Concat(commonInstruments, []string{

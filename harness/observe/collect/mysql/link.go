@@ -26,17 +26,12 @@ const (
 	connectTimeout = time.Second
 )
 
-// sessionSettings set up a session of either flavour. Further settings are those of the flavour
-// (flavour.go).
-const sessionSettings = "SET SESSION autocommit = 1, lock_wait_timeout = 1," +
-	// LAST_SEEN must be comparable with NOW() also in the hour that daylight saving repeats.
-	" time_zone = '+00:00'," +
+// sessionSettings set up a session of either flavour, beside what all sessions have
+// (session.go). Further settings are those of the flavour (flavour.go).
+const sessionSettings = "SET SESSION lock_wait_timeout = 1, long_query_time = 31536000," +
 	// A client that is gone without a trace, as when its machine lost power, must not be taken
 	// for a run for hours. A collector is never idle for so long.
-	" wait_timeout = 600," +
-	// The server may have other defaults, under which statements are refused or answered in
-	// part.
-	" sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, long_query_time = 31536000"
+	" wait_timeout = 600"
 
 // link is the collector's only connection. It never reconnects by itself, because the
 // collector must record the gap and set up the new session. Not safe for concurrent

@@ -4,11 +4,17 @@ package mysql_test
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/database"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -99,20 +105,74 @@ func statementsAreNotLogged(t *testing.T, b *bench) {
 	}
 }
 
-// Defaults of the server that refuse statements, or answer them in part, are not those of the
-// collector's session.
+// Defaults of the server that refuse statements, answer them in part, or change what they
+// mean, are not those of our sessions: neither of the collector's nor of those that read a
+// ledger and remove its rows.
 func hostileDefaults(t *testing.T, b *bench) {
 	dsn := rights(t, b, "default")
-	readOnly := map[string]string{"mysql": "transaction_read_only", "mariadb": "tx_read_only"}[b.flavour]
+	mysqldtest.Exec(t, b.db, "GRANT SELECT, DELETE ON shop.* TO 'default'@'%'", "CREATE TABLE hostile (id VARCHAR(9) CHARACTER SET utf8mb4, run_id VARCHAR(9))", "INSERT INTO hostile VALUES ('é', 'r'), ('b', 'r')")
 	before := setupRows(t, b.db)
 	during := setupRowsWith(t, b, dsn)
-	mysqldtest.Exec(t, b.db, "SET GLOBAL sql_safe_updates = 1", "SET GLOBAL sql_select_limit = 1", "SET GLOBAL max_join_size = 1",
-		"SET GLOBAL autocommit = 0", "SET GLOBAL "+readOnly+" = 1")
+	hostile := map[string]string{
+		"sql_safe_updates": "1", "sql_select_limit": "1", "max_join_size": "1", "autocommit": "0", "foreign_key_checks": "0", "sql_auto_is_null": "1",
+		"sql_mode": "'ANSI_QUOTES,PIPES_AS_CONCAT'", "init_connect": `'SET autocommit = 0, sql_safe_updates = 1; SET NAMES latin1'`, "time_zone": "'+05:00'",
+		"transaction_isolation": "'READ-UNCOMMITTED'", "transaction_read_only": "1", "max_execution_time": "1",
+	}
+	if b.flavour == "mariadb" {
+		maps.Copy(hostile, map[string]string{"tx_isolation": "'READ-UNCOMMITTED'", "tx_read_only": "1", "max_statement_time": "0.001"})
+		for _, name := range []string{"transaction_isolation", "transaction_read_only", "max_execution_time"} {
+			delete(hostile, name)
+		}
+	}
+	for name, value := range hostile {
+		var old string
+		if err := b.db.QueryRow("SELECT @@GLOBAL." + name).Scan(&old); err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile("^[0-9.]+$").MatchString(old) {
+			old = "'" + old + "'"
+		}
+		defer mysqldtest.Exec(t, b.db, "SET GLOBAL "+name+" = "+old)
+		mysqldtest.Exec(t, b.db, "SET GLOBAL "+name+" = "+value)
+	}
+	open := func() *database.DB {
+		t.Helper()
+		db, err := databases.Open(with(t, dsn, func(c *driver.Config) {
+			c.Params = map[string]string{"autocommit": "0", "time_zone": "'+07:00'"} // as a service may want it
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	db := open()
+	ask := func(want, query string) {
+		t.Helper()
+		var got string
+		if err := db.QueryRow(query).Scan(&got); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", query, got, err, want)
+		}
+	}
+	ask("2 READ-COMMITTED", `SELECT CONCAT(COUNT(*), " ", IF(MAX(id) = 'é', @@`+map[string]string{"mysql": "transaction", "mariadb": "tx"}[b.flavour]+`_isolation, '')) FROM hostile`)
+	mysqldtest.Exec(t, b.db, "INSERT INTO hostile VALUES ('late', 'r')")
+	ask("3", "SELECT COUNT(*) FROM (SELECT id FROM hostile WHERE run_id IS NOT NULL) AS persisted")
+	ask("0 é +00:00", "SELECT CONCAT_WS(' ', SLEEP(0.05), 'é', @@time_zone) FROM hostile LIMIT 1")
+	if _, err := db.Exec("DELETE FROM hostile WHERE run_id = 'r' AND id = 'é'"); err != nil {
+		t.Error(err)
+	}
+	mysqldtest.Exec(t, b.db, "SET GLOBAL binlog_format = 'STATEMENT'") // refuses the isolation of other servers
+	defer mysqldtest.Exec(t, b.db, "SET GLOBAL binlog_format = 'ROW'")
+	if _, err := open().Exec("DELETE FROM hostile WHERE run_id = 'r' AND id = 'late'"); err != nil {
+		t.Error(err)
+	}
+	var left string
+	if err := b.db.QueryRow("SELECT GROUP_CONCAT(id) FROM hostile").Scan(&left); err != nil || left != "b" {
+		t.Errorf("after the removal the table holds %q, %v", left, err)
+	}
+
 	c := mysql.New(dsn)
-	err := c.Start(t.Context())
-	mysqldtest.Exec(t, b.db, "SET GLOBAL sql_safe_updates = 0", "SET GLOBAL sql_select_limit = 18446744073709551615", "SET GLOBAL max_join_size = 18446744073709551615",
-		"SET GLOBAL autocommit = 1", "SET GLOBAL "+readOnly+" = 0")
-	if err != nil {
+	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if notes := c.Notes(); len(notes) > 0 {
