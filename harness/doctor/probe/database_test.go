@@ -41,12 +41,17 @@ func TestDatabase(t *testing.T) {
 			})
 			// A slow one does not keep the next from being examined.
 			both := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
-				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR SLEEP(20)"),
+				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR BENCHMARK(1e12, 1)"),
 				ledger("next", "SELECT id, at FROM shop.orders WHERE run_id = ?"),
 			}).Ledgers
 			if slow := both["slow"]; !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) || both["next"].Read != nil {
 				t.Errorf("%+v", both)
 			}
+			polltest.Until(t, "it has ended in the server too", func() bool {
+				var sessions int
+				err := root.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Daemon' AND USER <> 'event_scheduler'").Scan(&sessions)
+				return err == nil && sessions == 0
+			})
 			if d.Err != nil || d.DSNErr != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Disabled == 0 {
 				t.Errorf("%+v", d)
 			}

@@ -41,12 +41,13 @@ func TestPostgreSQL(t *testing.T) {
 	})
 	// A slow one does not keep the next from being examined.
 	both := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
-		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
+		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(600) IS NULL"),
 		ledger("next", "SELECT id, at FROM orders WHERE run_id::text = ?"),
 	}).Ledgers
 	if slow := both["slow"]; !says(slow.Read, "no answer within") || slow.Clean != nil || !errors.Is(slow.Read, context.DeadlineExceeded) || both["next"].Read != nil {
 		t.Errorf("%+v", both)
 	}
+	postgrestest.Await(t, root, 2, postgrestest.Clients) // it has ended in the server too
 	if d.Err != nil || d.DSNErr != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}

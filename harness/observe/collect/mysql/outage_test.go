@@ -3,6 +3,7 @@
 package mysql_test
 
 import (
+	"context"
 	"fmt"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/internal/testing/budget"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/database/databasetest"
@@ -130,6 +132,58 @@ func abandonedSession(t *testing.T, b *bench) {
 	r.Await(t, 1) // else it may be between two attempts to reconnect
 	if _, err := r.Stop(t); err != nil {
 		t.Error(err)
+	}
+}
+
+// A statement that is given up ends in the server (SLEEP would do so by itself) before its caller goes on, and so do its
+// locks: an UPDATE, and queries with and without arguments.
+func givenUpStatements(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db, "CREATE USER 'reader'@'%' IDENTIFIED BY 'r'", "GRANT ALL ON shop.* TO 'reader'@'%'")
+	db, err := databases.Open(with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "reader", "r" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, run := range map[string]func(ctx context.Context) error{
+		"exec": func(ctx context.Context) error {
+			_, err := db.ExecContext(ctx, "UPDATE item SET n = n + BENCHMARK(1e12, 1) WHERE id = ?", 7)
+			return err
+		},
+		"query": func(ctx context.Context) error {
+			rows, err := db.QueryContext(ctx, "SELECT id, BENCHMARK(IF(id = ?, 1e12, 0), 1) FROM item WHERE id < 10 FOR UPDATE", 8)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+			}
+			return rows.Err()
+		},
+		"literal": func(ctx context.Context) error {
+			var n int
+			return db.QueryRowContext(ctx, "SELECT BENCHMARK(1e12, 1) FROM item WHERE id = 7 FOR UPDATE").Scan(&n)
+		},
+	} {
+		ctx, giveUp := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx) }()
+		const sleeping = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND COMMAND <> 'Sleep'"
+		polltest.Until(t, name+": it is executed", func() bool {
+			var n int
+			return b.db.QueryRow(sleeping).Scan(&n) == nil && n > 0
+		})
+		giveUp()
+		if err := <-ended; err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		polltest.Until(t, name+": it has ended in the server", func() bool {
+			var n int
+			return b.db.QueryRow(sleeping).Scan(&n) == nil && n == 0
+		})
+		mysqldtest.Exec(t, b.db, "UPDATE item SET n = n + 1 WHERE id = 7")
+		if err := db.PingContext(t.Context()); err != nil {
+			t.Errorf("%s: the next connection: %v", name, err)
+		}
 	}
 }
 

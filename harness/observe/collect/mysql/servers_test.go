@@ -68,6 +68,7 @@ func TestSetup(t *testing.T) {
 			{"authority", func(t *testing.T, b *bench) { onlyItsAuthority(t, b, trusted) }},
 			{"connection killed", connectionKilled},
 			{"abandoned session", abandonedSession},
+			{"given up statements", givenUpStatements},
 			{"slow start", slowStart},
 		})(t, b)
 		if flavour == "mariadb" { // the code is the same for both
