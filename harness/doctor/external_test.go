@@ -17,6 +17,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	observed "assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -271,6 +272,7 @@ func TestLedger(t *testing.T) {
 		"is read slowly":     {probe.Ledger{Read: slow}, Warning, "reading the ledger of profile p is slow: timed out"},
 		"cannot be cleaned":  {probe.Ledger{Clean: denied}, Lacking, "ledger of profile p cannot be cleaned up: denied"},
 		"is cleaned slowly":  {probe.Ledger{Clean: slow}, Warning, "cleaning up the ledger of profile p is slow: timed out"},
+		"scans":              {probe.Ledger{Scan: observed.Scan{Table: "many", Rows: 2_000_000}}, Warning, "cleaning up the ledger of profile p reads all of table many, about 2000000 rows"},
 		"cannot be and slow": {probe.Ledger{Read: denied, Clean: slow}, Lacking, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, ledger("p", "thresholds.json", c.tried), c.state, c.words) })

@@ -50,11 +50,12 @@ type Offset struct {
 
 // Ledger holds the errors of a profile's two statements.
 type Ledger struct {
-	Read, Clean error // nil: the statement works, or there is none
+	Read, Clean error       // nil: the statement works, or there is none
+	Scan        ledger.Scan // of the removal
 }
 
-// ExamineDatabase connects and tries the operations of a run. It executes the statements
-// of the profiles' ledgers with the id of a run that has no rows.
+// ExamineDatabase connects and tries the operations of a run, but for those that change
+// something. It reads the profiles' ledgers with the id of a run that has no rows.
 func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
@@ -170,8 +171,9 @@ func offset(ctx context.Context, db *database.DB) (best Offset) {
 	return best
 }
 
-// tryLedger executes a ledger's statements before the run has rows: otherwise rows that
-// cannot be removed would remain after the run.
+// tryLedger executes a ledger's query before the run has rows, and has the server explain
+// their removal, which would otherwise fail after the run. Without an index the removal
+// itself could lock rows of the service, although it finds none.
 func tryLedger(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
 	within := func(do func(context.Context) error) error {
 		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
@@ -187,7 +189,8 @@ func tryLedger(ctx context.Context, db *database.DB, l spec.Ledger, run string) 
 	})
 	if tried.Read == nil && len(l.Cleanup) > 0 {
 		tried.Clean = within(func(ctx context.Context) error {
-			_, err := ledger.Remove(ctx, db, l.Cleanup, run)
+			var err error
+			tried.Scan, err = ledger.Explain(ctx, db, l.Cleanup, run)
 			return err
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/database"
 	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
@@ -30,12 +31,22 @@ func TestDatabase(t *testing.T) {
 			mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
 				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
 			onlyRoot(t, root)
+			mysqldtest.Exec(t, root, "CREATE TABLE shop.many (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))", "INSERT INTO shop.many SELECT 'a', NOW(), 'other' FROM "+hundreds+" x, "+hundreds+" y LIMIT 30000", "ANALYZE TABLE shop.many")
+			service, err := root.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer service.Rollback()
+			if _, err := service.Exec("UPDATE shop.orders SET id = 'b'"); err != nil { // a removal without an index would wait for it
+				t.Fatal(err)
+			}
 			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 			}
 			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
 				{Name: "none"},
 				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
+				ledger("scans", "SELECT id, at FROM shop.many WHERE run_id = ?", "CALL shop.nothing(?)", "DELETE FROM shop.many WHERE run_id = ?"),
 				ledger("unread", "SELECT id, at FROM shop.ordres WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
 			})
@@ -49,7 +60,7 @@ func TestDatabase(t *testing.T) {
 			}
 			polltest.Until(t, "it has ended in the server too", func() bool {
 				var sessions int
-				err := root.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Daemon' AND USER <> 'event_scheduler'").Scan(&sessions)
+				err := root.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND NOT IN ('Sleep', 'Daemon')").Scan(&sessions)
 				return err == nil && sessions == 0
 			})
 			if d.Err != nil || d.DSNErr != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Disabled == 0 {
@@ -66,8 +77,36 @@ func TestDatabase(t *testing.T) {
 				"good": {"", ""}, "unread": {"doesn't exist", ""}, "unclean": {"", "doesn't exist"},
 			} {
 				got := d.Ledgers[name]
-				if !says(got.Read, want.read) || !says(got.Clean, want.clean) {
+				if !says(got.Read, want.read) || !says(got.Clean, want.clean) || got.Scan.Rows != 0 {
 					t.Errorf("ledger %s: %+v", name, got)
+				}
+			}
+			if got := d.Ledgers["scans"]; got.Read != nil || got.Clean != nil || got.Scan.Table != "many" || got.Scan.Rows < 10_000 {
+				t.Errorf("a removal that scans a large table: %+v", got)
+			}
+			if err := service.Rollback(); err != nil {
+				t.Error(err)
+			}
+			mysqldtest.Exec(t, root, "CREATE USER u IDENTIFIED BY 'p'", "GRANT SELECT ON shop.* TO u")
+			as, err := driver.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			as.User, as.Passwd = "u", "p"
+			for _, step := range []struct {
+				before string
+				want   database.Condition
+			}{
+				{"", database.Denied},
+				{"GRANT DELETE ON shop.* TO u", database.OtherCondition},
+				{"SET GLOBAL read_only = ON", database.ReadOnly},
+			} {
+				if step.before != "" {
+					mysqldtest.Exec(t, root, step.before)
+				}
+				clean := ExamineDatabase(t.Context(), as.FormatDSN(), "a-run", []spec.Profile{ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?")}).Ledgers["good"].Clean
+				if (clean == nil) != (step.want == database.OtherCondition) || clean != nil && !d.Dialect.Is(clean, step.want) {
+					t.Errorf("after %q: %v", step.before, clean)
 				}
 			}
 			if _, has := d.Ledgers["none"]; has {
@@ -80,6 +119,9 @@ func TestDatabase(t *testing.T) {
 		})
 	}
 }
+
+// hundreds is a table of 200 rows.
+const hundreds = "(SELECT 1 FROM information_schema.COLLATIONS LIMIT 200)"
 
 // onlyRoot waits until the session of the server's start has ended, and only root's is left.
 func onlyRoot(t *testing.T, root *sql.DB) {

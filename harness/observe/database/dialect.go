@@ -19,6 +19,7 @@ type Dialect struct {
 	ConnectionsQuery     string // open connections of all users, including this one
 	ClockQuery           string // the current time, to at least a millisecond
 	RaiseConnectionLimit string // format of the administrator's command; takes the number as text
+	Explainer            string // before a statement: it is checked, and not executed
 
 	// For cancelling a running statement, from another connection.
 	SessionIDQuery string

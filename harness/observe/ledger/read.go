@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,6 +77,68 @@ func Remove(ctx context.Context, db *database.DB, statements []string, run strin
 		}
 	}
 	return removed, nil
+}
+
+// Scan is a table of which a statement reads every row.
+type Scan struct {
+	Table string
+	Rows  int64 // about so many; 0: no table is scanned, or a small one
+}
+
+const (
+	// manyRows take noticeable time to read: a smaller table needs no index.
+	manyRows = 10_000
+	// procedure begins a statement that no server explains.
+	procedure = "CALL"
+)
+
+// Explain checks what Remove would execute, without executing it: syntax, tables and rights,
+// and on servers of the MySQL family the largest table that would be scanned. It locks no row.
+func Explain(ctx context.Context, db *database.DB, statements []string, run string) (largest Scan, err error) {
+	defer foreign.Guard(&err)
+	for _, statement := range statements {
+		if word, _, _ := strings.Cut(strings.TrimSpace(statement), " "); strings.EqualFold(word, procedure) {
+			continue
+		}
+		scan, err := explain(ctx, db, statement, run)
+		if err != nil {
+			return Scan{}, err
+		}
+		if scan.Rows > largest.Rows {
+			largest = scan
+		}
+	}
+	return largest, nil
+}
+
+func explain(ctx context.Context, db *database.DB, statement, run string) (largest Scan, err error) {
+	rows, err := db.QueryContext(ctx, db.Dialect.Bind(db.Dialect.Explainer+" "+statement), spec.Arguments(statement, run)...)
+	if err != nil {
+		return Scan{}, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return Scan{}, err
+	}
+	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return Scan{}, err
+		}
+		step := map[string]string{}
+		for i, name := range columns {
+			step[strings.ToLower(name)] = values[i].String
+		}
+		n, _ := strconv.ParseInt(step["rows"], 10, 64) // 0: a step without a table
+		if all := step["type"] == "ALL" || step["type"] == "index"; all && n >= manyRows && n > largest.Rows {
+			largest = Scan{step["table"], n}
+		}
+	}
+	return largest, rows.Err()
 }
 
 // checkColumns requires the columns identity and time. Preflight finds no rows, so that

@@ -57,6 +57,7 @@ var dialect = database.Dialect{
 	ConnectionsQuery:     "SHOW GLOBAL STATUS LIKE 'Threads_connected'",
 	ClockQuery:           "SELECT UTC_TIMESTAMP(6)",
 	RaiseConnectionLimit: "SET GLOBAL max_connections = %s",
+	Explainer:            "EXPLAIN FORMAT=TRADITIONAL",
 
 	SessionIDQuery: "SELECT CONNECTION_ID()",
 	CancelFormat:   "KILL QUERY %d",

@@ -66,6 +66,7 @@ var dialect = database.Dialect{
 	ConnectionsQuery:     "SELECT sum(numbackends) FROM pg_stat_database",
 	ClockQuery:           "SELECT clock_timestamp()",
 	RaiseConnectionLimit: "ALTER SYSTEM SET max_connections = %s; and restart it",
+	Explainer:            "EXPLAIN",
 
 	SessionIDQuery: "SELECT pg_backend_pid()",
 	CancelFormat:   "SELECT pg_cancel_backend(%d)",
