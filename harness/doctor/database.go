@@ -209,7 +209,7 @@ func ledger(profile, file string, tried probe.Ledger) Finding {
 			"add an index for the run id in `ledger.cleanup`")
 	case clean != nil:
 		f = fail(CheckLedger, reason(clean), "", fmt.Sprintf("ledger of profile %s cannot be cleaned up: %s", profile, reason(clean)),
-			"see `ledger.cleanup` in "+file+"; the database user needs DELETE on its tables")
+			cmp.Or(hint.Of(clean), "see `ledger.cleanup` in "+file+"; the database user needs DELETE on its tables"))
 	case tried.Scan.Rows > 0:
 		f = warn(CheckLedger, "cleaning up scans "+tried.Scan.Table, "", fmt.Sprintf("cleaning up the ledger of profile %s reads all of table %s, about %d rows: no index serves it", profile, tried.Scan.Table, tried.Scan.Rows),
 			"add an index for the run id in `ledger.cleanup`")

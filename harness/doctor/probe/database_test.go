@@ -14,7 +14,6 @@ import (
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
-	"assay/harness/observe/database"
 	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
@@ -94,18 +93,17 @@ func TestDatabase(t *testing.T) {
 			}
 			as.User, as.Passwd = "u", "p"
 			for _, step := range []struct {
-				before string
-				want   database.Condition
+				before, want string
 			}{
-				{"", database.Denied},
-				{"GRANT DELETE ON shop.* TO u", database.OtherCondition},
-				{"SET GLOBAL read_only = ON", database.ReadOnly},
+				{"", "command denied to user"},
+				{"GRANT DELETE ON shop.* TO u", ""},
+				{"SET GLOBAL read_only = ON", "the server takes no writes"},
 			} {
 				if step.before != "" {
 					mysqldtest.Exec(t, root, step.before)
 				}
 				clean := ExamineDatabase(t.Context(), as.FormatDSN(), "a-run", []spec.Profile{ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?")}).Ledgers["good"].Clean
-				if (clean == nil) != (step.want == database.OtherCondition) || clean != nil && !d.Dialect.Is(clean, step.want) {
+				if !says(clean, step.want) {
 					t.Errorf("after %q: %v", step.before, clean)
 				}
 			}

@@ -73,6 +73,26 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("%d rows are left, %v", rows, err)
 	}
 
+	// Defaults of a role are those of the service; what the DSN says is not.
+	for _, setting := range []string{"default_transaction_read_only = on", "statement_timeout = 1", "lock_timeout = 1", "default_transaction_isolation = serializable", "debug_print_plan = on"} {
+		mysqldtest.Exec(t, root, "ALTER ROLE blind SET "+setting)
+	}
+	good := []spec.Profile{ledger("good", "SELECT id, at FROM orders WHERE (run_id::text = ? OR pg_sleep(0.02) IS NULL) AND 1 / (current_setting('transaction_isolation') = 'read committed')::int = 1", remove)}
+	blind := s.UserDSN("blind", "x", "shop")
+	for _, step := range []struct{ dsn, before, read, clean string }{
+		{blind, "", "", ""},
+		{blind + "?default_transaction_read_only=on", "", "", "the server takes no writes"},
+		{blind + "?statement_timeout=5", "", "statement timeout", ""},
+		{blind, "REVOKE DELETE ON orders FROM blind", "", "permission denied for table orders"},
+	} {
+		if step.before != "" {
+			mysqldtest.Exec(t, shop, step.before)
+		}
+		if got := ExamineDatabase(t.Context(), step.dsn, "a-run", good).Ledgers["good"]; !says(got.Read, step.read) || !says(got.Clean, step.clean) {
+			t.Errorf("after %q: %+v", step.before, got)
+		}
+	}
+
 	// While another user has a session.
 	var rights *sampling.RightsError
 	if d := ExamineDatabase(t.Context(), s.UserDSN("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {

@@ -20,6 +20,7 @@ type Dialect struct {
 	ClockQuery           string // the current time, to at least a millisecond
 	RaiseConnectionLimit string // format of the administrator's command; takes the number as text
 	Explainer            string // before a statement: it is checked, and not executed
+	ReadOnlyQuery        string // whether a session takes no writes; empty: Explainer tells
 
 	// For cancelling a running statement, from another connection.
 	SessionIDQuery string

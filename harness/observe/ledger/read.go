@@ -101,6 +101,9 @@ func Explain(ctx context.Context, db *database.DB, statements []string, run stri
 			continue
 		}
 		scan, err := explain(ctx, db, statement, run)
+		if db.Dialect.Is(err, database.ReadOnly) {
+			err = errReadOnly
+		}
 		if err != nil {
 			return Scan{}, err
 		}
@@ -108,8 +111,19 @@ func Explain(ctx context.Context, db *database.DB, statements []string, run stri
 			largest = scan
 		}
 	}
+	if query := db.Dialect.ReadOnlyQuery; query != "" && len(statements) > 0 {
+		var readOnly bool
+		if err := db.QueryRowContext(ctx, query).Scan(&readOnly); err != nil {
+			return Scan{}, err
+		}
+		if readOnly {
+			return Scan{}, errReadOnly
+		}
+	}
 	return largest, nil
 }
+
+var errReadOnly = &database.Error{Problem: "the server takes no writes: it is read-only", Remedy: "name the primary, which takes writes, in ASSAY_DB"}
 
 func explain(ctx context.Context, db *database.DB, statement, run string) (largest Scan, err error) {
 	rows, err := db.QueryContext(ctx, db.Dialect.Bind(db.Dialect.Explainer+" "+statement), spec.Arguments(statement, run)...)

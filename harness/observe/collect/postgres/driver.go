@@ -31,12 +31,27 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	return database.NewDB(sql.OpenDB(connector{c}), &dialect), nil
 }
 
+// meaning has the settings that change what a statement means, whether it is executed in
+// full, or how much of it any user's session logs: the defaults of the server, the database
+// and the role are made for the service. Its search_path is that of the ledger's tables.
+var meaning = map[string]string{
+	"default_transaction_read_only": "off", "default_transaction_isolation": "read committed",
+	"statement_timeout": "0", "lock_timeout": "0", "gin_fuzzy_search_limit": "0",
+	"client_encoding": "UTF8", "standard_conforming_strings": "on", "transform_null_equals": "off", "datestyle": "ISO",
+	"debug_print_parse": "off", "debug_print_rewritten": "off", "debug_print_plan": "off",
+}
+
 func config(dsn string) (*pgx.ConnConfig, error) {
 	_, c, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
 	c.ConnectTimeout = database.ConnectTimeout
+	for name, value := range meaning {
+		if _, named := c.RuntimeParams[name]; !named {
+			c.RuntimeParams[name] = value
+		}
+	}
 	c.RuntimeParams["application_name"] = "assay"
 	c.RuntimeParams["timezone"] = "UTC"
 	// The server determines the types of arguments, and no session is left with a prepared
@@ -67,6 +82,7 @@ var dialect = database.Dialect{
 	ClockQuery:           "SELECT clock_timestamp()",
 	RaiseConnectionLimit: "ALTER SYSTEM SET max_connections = %s; and restart it",
 	Explainer:            "EXPLAIN",
+	ReadOnlyQuery:        "SELECT current_setting('transaction_read_only')::boolean",
 
 	SessionIDQuery: "SELECT pg_backend_pid()",
 	CancelFormat:   "SELECT pg_cancel_backend(%d)",

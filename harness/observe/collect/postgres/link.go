@@ -42,12 +42,11 @@ func newLink(dsn string) (*link, error) {
 	// One message of the protocol for each statement, which a log takes as one entry, and
 	// no prepared statement.
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	maps.Copy(config.RuntimeParams, meaning) // the driver quotes arguments by some of it
 	maps.Copy(config.RuntimeParams, map[string]string{
 		"statement_timeout":             strconv.FormatInt(statementTimeout.Milliseconds(), 10),
 		"search_path":                   "pg_catalog",
 		"default_transaction_read_only": "on",
-		// The driver quotes arguments by these.
-		"client_encoding": "UTF8", "standard_conforming_strings": "on",
 	})
 	l := &link{config: config}
 	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))

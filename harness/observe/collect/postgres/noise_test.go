@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"assay/harness/internal/testing/budget"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -88,5 +89,53 @@ func TestOwnStatementsAreNotLogged(t *testing.T) {
 		"GRANT SET ON PARAMETER auto_explain.log_min_duration, log_duration, log_min_duration_statement, log_statement, log_statement_stats, pg_stat_statements.track TO watcher")
 	if notes, lines, _, calls := watch(watcher); len(notes) != 0 || lines != 0 || calls != 0 {
 		t.Errorf("with the right to change it: %d lines and %d calls, notes %q", lines, calls, notes)
+	}
+}
+
+// Whatever setting of a session makes a server log is off in the collector's: all that a
+// server has by name are tried at once. Those that any user may set log nothing at all.
+func noSettingLogsTheCollector(t *testing.T, b *bench) {
+	t.Helper()
+	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'w'", "GRANT pg_monitor TO watcher", `GRANT USAGE ON SCHEMA "stats schema" TO watcher`, "CREATE ROLE boss LOGIN SUPERUSER PASSWORD 'b'")
+	for role, contexts := range map[string]string{"watcher": "('user')", "boss": "('user', 'superuser')"} {
+		rows, err := b.db.Query("SELECT format('ALTER ROLE " + role + " SET %s = %s', name, CASE setting WHEN 'on' THEN 'off' ELSE 'on' END)" +
+			" FROM pg_settings WHERE vartype = 'bool' AND context IN " + contexts + " AND name ~ '^(log|debug|trace)_' AND name <> 'log_statement_stats'") // not with the others of its kind
+		if err != nil {
+			t.Fatal(err)
+		}
+		var statements []string
+		for rows.Next() {
+			var statement string
+			if err := rows.Scan(&statement); err != nil {
+				t.Fatal(err)
+			}
+			statements = append(statements, statement)
+		}
+		if err := rows.Err(); err != nil || len(statements) < 4 {
+			t.Fatalf("%q, %v", statements, err)
+		}
+		mysqldtest.Exec(t, b.db, statements...)
+		logged := len(b.Log())
+		dsn := b.UserDSN(role, role[:1], shop)
+		db, err := databases.Open(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.PingContext(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_ = db.Close()
+		c := started(t, dsn)
+		if role == "boss" { // its first session finds out what is logged
+			logged = len(b.Log())
+		}
+		r := samplingtest.Start(t, c)
+		r.Await(t, 1)
+		if _, err := r.Stop(t); err != nil {
+			t.Error(err)
+		}
+		if text := b.Log()[logged:]; len(text) > 0 {
+			t.Errorf("%s: the log has %d bytes more, such as %.300q", role, len(text), text)
+		}
 	}
 }

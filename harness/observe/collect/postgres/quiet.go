@@ -19,7 +19,8 @@ import (
 const brief = 10
 
 // loggers are the settings by which a server may write each statement of the collector to
-// its log, with the value that keeps a session out of it.
+// its log, with the value that keeps a session out of it. Those that every server has, and
+// any user may set, are among meaning.
 var loggers = map[string]struct {
 	off  string
 	logs func(value string) bool
@@ -33,6 +34,7 @@ var loggers = map[string]struct {
 	"log_planner_stats":             {"off", isOn},
 	"log_executor_stats":            {"off", isOn},
 	"log_statement_stats":           {"off", isOn},
+	"trace_sort":                    {"off", isOn}, // not every server has it
 	"auto_explain.log_min_duration": {"-1", isBrief},
 	// An audit is never switched off, only noted.
 	"pgaudit.log": {"", func(v string) bool { return strings.Contains(v, "read") || strings.Contains(v, "all") }},

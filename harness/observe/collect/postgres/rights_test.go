@@ -171,7 +171,8 @@ func TestExtensionDropped(t *testing.T) {
 	}
 }
 
-// The collector changes neither settings nor tables, and its session ends with it.
+// The collector changes neither settings nor tables, and its session ends with it. It logs
+// nothing.
 func TestNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.3)
@@ -214,6 +215,7 @@ func TestNothingIsChanged(t *testing.T) {
 	if err := c.Start(t.Context()); err == nil {
 		t.Error("a closed collector starts")
 	}
+	noSettingLogsTheCollector(t, b)
 }
 
 // Concurrent runs notice each other.

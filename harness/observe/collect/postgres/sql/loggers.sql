@@ -1,5 +1,5 @@
 /* assay */
 -- ALLOWED stands for whether this user may change the setting of its own session.
-SELECT name, setting, ALLOWED
+SELECT name, setting, context = 'user' OR ALLOWED
 FROM pg_settings
 WHERE name = ANY($1)
