@@ -79,11 +79,15 @@ func hosts(c *pgx.ConnConfig) []string {
 
 // refusal recognises PgBouncer, which takes the startup parameters alone that it keeps for
 // each client, or that it was told to ignore. It refuses before it has assigned a
-// connection of the server.
+// connection of the server. Its admin console, a database of its own, takes no SQL.
 func refusal(err error) error {
 	var e *pgconn.PgError
-	if errors.As(err, &e) && strings.HasPrefix(e.Message, "unsupported startup parameter") {
+	switch {
+	case !errors.As(err, &e):
+	case strings.HasPrefix(e.Message, "unsupported startup parameter"):
 		return database.Pooler("PgBouncer", "it says "+strconv.Quote(e.Message))
+	case strings.HasSuffix(e.Message, "use SHOW HELP;"):
+		return database.Pooler("PgBouncer", "its admin console answers")
 	}
 	return err
 }
@@ -100,7 +104,7 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 	var began string
 	var port int
 	if err := conn.QueryRow(ctx, whoSQL, simple).Scan(&session, &began, &port); err != nil {
-		return fmt.Errorf("identify the server: %w", err)
+		return fmt.Errorf("identify the server: %w", refusal(err))
 	}
 	switch told := conn.PgConn().PID(); {
 	case session != told:
