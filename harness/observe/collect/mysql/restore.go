@@ -57,7 +57,9 @@ func (c *Collector) restoreOnce(ctx context.Context) (err error) {
 		return nil
 	}
 	for _, s := range c.link.flavour.setups {
-		for _, statement := range s.restore() {
+		// Who may not remove a mark must not restore its row: the mark would remain, and be
+		// taken for one of a row that somebody switches on later.
+		for _, statement := range append([]string{s.none().forgetMissing()}, s.restore()...) {
 			e := c.link.exec(ctx, statement)
 			if e != nil && !c.mayNot[s.table] {
 				err = errors.Join(err, e)

@@ -314,6 +314,10 @@ func laterChangesStay(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db,
 		fmt.Sprintf("UPDATE performance_schema.setup_instruments SET TIMED = 'YES' WHERE NAME = '%s'", on[0]),
 		fmt.Sprintf("UPDATE performance_schema.setup_instruments SET ENABLED = 'NO', TIMED = 'YES' WHERE NAME = '%s'", on[1]))
+	want := fmt.Sprintf("database: %d instruments", marks(t, b)-2)
+	if found, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil || !strings.HasPrefix(found.Left, want) {
+		t.Errorf("examined: %q, %v, want %q", found.Left, err, want)
+	}
 	closed(t, started(t, b.dsn))
 	after := setupRows(t, b.db)
 	if left := changed(before, after); !slices.Equal(left, []string{on[0], on[1]}) || after[on[0]] != "YES YES" || after[on[1]] != "NO YES" {
@@ -353,6 +357,16 @@ func killedRunIsRestoredAsRightsAllow(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "GRANT UPDATE ON performance_schema.setup_consumers TO 'some'@'%'")
 	closed(t, started(t, dsn))
 	expectRestored(t, b, before, "the user may restore all")
+
+	// Without the right to remove marks, rows and marks stay as they are.
+	killed(t, dsn)
+	during := setupRows(t, b.db)
+	mysqldtest.Exec(t, b.db, "REVOKE DELETE ON performance_schema.setup_objects FROM 'some'@'%'")
+	closed(t, started(t, dsn))
+	expectSetup(t, b, during, "the user may not remove marks")
+	mysqldtest.Exec(t, b.db, "GRANT DELETE ON performance_schema.setup_objects TO 'some'@'%'")
+	closed(t, started(t, dsn))
+	expectRestored(t, b, before, "the user may restore all again")
 }
 
 // Where marks cannot be written nothing is switched on: it could not be restored.

@@ -79,9 +79,11 @@ func (s setup) readMissing() string {
 	return fmt.Sprintf("SELECT s.NAME FROM performance_schema.%s s WHERE %s", s.table, s.missing)
 }
 
-// readMarked returns the query for the names of rows that runs have switched on.
+// readMarked returns the query for the names of rows that runs have switched on, and that are
+// still as they left them.
 func (s setup) readMarked() string {
-	return "SELECT OBJECT_NAME FROM performance_schema.setup_objects WHERE OBJECT_SCHEMA = " + quote(s.mark)
+	return fmt.Sprintf("SELECT s.NAME FROM performance_schema.%s s JOIN performance_schema.setup_objects m ON m.OBJECT_SCHEMA = %s AND m.OBJECT_NAME = s.NAME WHERE %s",
+		s.table, quote(s.mark), s.ours)
 }
 
 // switchOn returns the statements that mark what is missing, and switch on what is marked.
