@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
@@ -158,7 +159,7 @@ func waits(d probe.Database) Findings {
 	case errors.As(err, &blind):
 		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+blind.Why, blind.Remedy)}
 	case err != nil:
-		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+err.Error(), "")}
+		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+database.Line(err.Error()), hint.Of(err))}
 	case len(d.Waits.Notes) > 0:
 		var all Findings
 		for _, note := range d.Waits.Notes {

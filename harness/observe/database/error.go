@@ -5,6 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"strings"
+	"unicode"
+
+	"assay/harness/foreign"
 )
 
 // Error is a problem with a DSN, a connection or an API that has a known remedy.
@@ -15,6 +18,21 @@ func (e *Error) Error() string { return e.Problem }
 
 // Hint is the next step.
 func (e *Error) Hint() string { return e.Remedy }
+
+// maxLine is the longest line, in characters: a server may send megabytes.
+const maxLine = 500
+
+// Line is a text of a server's in one line of printable characters, cut if it is long.
+func Line(text string) string {
+	long := len(text) > 8*maxLine // bytes, of which few need be looked at
+	text = strings.ToValidUTF8(text[:min(len(text), 8*maxLine)], "\uFFFD")
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+	line := []rune(strings.Join(words, " "))
+	if long || len(line) > maxLine {
+		line = append(line[:min(len(line), maxLine-1)], '…')
+	}
+	return string(line)
+}
 
 // minReason is the length of the shortest reason: what is shorter is a value, as in
 // "unexpected message: h".
@@ -28,6 +46,8 @@ func Reason(err error) string {
 	switch {
 	case errors.As(err, &known):
 		return known.Problem
+	case errors.Is(err, foreign.ErrUnreadable):
+		return "what it answers cannot be read" // without where in which parser
 	case errors.As(err, &unknown):
 		return "certificate signed by unknown authority" // without the possible causes that may follow
 	case errors.Is(err, context.DeadlineExceeded):
