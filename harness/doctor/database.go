@@ -89,7 +89,7 @@ func databaseServer(d probe.Database) Finding {
 	case d.DSNErr != nil:
 		return fail(CheckDatabase, reason(d.DSNErr), "a DSN", d.DSNErr.Error(), cmp.Or(hint.Of(d.DSNErr), "set ASSAY_DB to a DSN like "+databases.Examples()))
 	case d.Full:
-		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), raiseConnectionLimit(d, "N"))
+		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), cmp.Or(hint.Of(d.Err), raiseConnectionLimit(d, "N")))
 	case d.Err != nil:
 		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
 			cmp.Or(hint.Of(d.Err), "check that it is running, and the user and password in ASSAY_DB"))
