@@ -14,6 +14,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -92,7 +93,7 @@ func (s Subject) abortFindings(o observations) (all Findings) {
 		f := pass(CheckAbort, a.Metric, "it can be read")
 		if err != nil {
 			remedy := cmp.Or(hint.Of(err), "mend it, or remove the condition: an abort that cannot see protects nobody")
-			f = fail(CheckAbort, reason(err), "it can be read", fmt.Sprintf("profile %s aborts on %s, which cannot be watched: %v", profile, a.Metric, err), remedy)
+			f = fail(CheckAbort, reason(err), "it can be read", fmt.Sprintf("profile %s aborts on %s, which cannot be watched: %s", profile, a.Metric, database.Line(err.Error())), remedy)
 		}
 		f.Profile = profile
 		all = append(all, f)

@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
@@ -88,7 +89,7 @@ func databaseServer(d probe.Database) Finding {
 	case d.DSNErr != nil:
 		return fail(CheckDatabase, reason(d.DSNErr), "a DSN", d.DSNErr.Error(), cmp.Or(hint.Of(d.DSNErr), "set ASSAY_DB to a DSN like "+databases.Examples()))
 	case d.Full:
-		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), raiseConnectionLimit(d, "N"))
+		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), cmp.Or(hint.Of(d.Err), raiseConnectionLimit(d, "N")))
 	case d.Err != nil:
 		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
 			cmp.Or(hint.Of(d.Err), "check that it is running, and the user and password in ASSAY_DB"))
@@ -158,7 +159,7 @@ func waits(d probe.Database) Findings {
 	case errors.As(err, &blind):
 		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+blind.Why, blind.Remedy)}
 	case err != nil:
-		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+err.Error(), "")}
+		return Findings{warn(CheckWaits, "cannot be read", needed, "no waits: "+database.Line(err.Error()), hint.Of(err))}
 	case len(d.Waits.Notes) > 0:
 		var all Findings
 		for _, note := range d.Waits.Notes {

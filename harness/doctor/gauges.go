@@ -12,6 +12,7 @@ import (
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/gauge"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -84,7 +85,7 @@ func (s Subject) gaugeFinding(r gaugeResult) Finding {
 	if r.err == nil {
 		return pass(check, observed, needed)
 	}
-	why, remedy := r.err.Error(), cmp.Or(hint.Of(r.err), "check that it is running, and "+setting)
+	why, remedy := database.Line(r.err.Error()), cmp.Or(hint.Of(r.err), "check that it is running, and "+setting)
 	if s.profileJudging(r.metric, r.profile) != "" {
 		return fail(check, reason(r.err), needed, why, remedy)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,9 +50,10 @@ func Add(secrets ...string) {
 	}
 }
 
-// Line is Cut of a text as one line.
+// Line is Cut of a text as one line of printable characters.
 func Line(text string, most int) string {
-	return Cut(strings.Join(strings.Fields(Text(text)), " "), most)
+	words := strings.FieldsFunc(Text(text), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	return Cut(strings.Join(words, " "), most)
 }
 
 // kept are the texts that stay as they are.

@@ -17,6 +17,7 @@ import (
 	"assay/harness/observe/collect/pi"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -70,7 +71,7 @@ func (r *run) startCollectors(ctx context.Context) {
 	}
 	// A warning of the doctor has been reported already.
 	if err := c.begin(ctx, running, waits, r.numbered); err != nil && !r.found.HasWarning(doctor.CheckWaits) {
-		r.note("no waits: " + err.Error())
+		r.note("no waits: " + database.Line(err.Error()))
 	}
 }
 

@@ -85,6 +85,7 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	// Close the connection before the collector opens one.
 	_ = db.Close()
 	d.Waits, d.WaitsErr = driver.Examine(ctx, dsn)
+	d.WaitsErr = d.Dialect.WithHint(d.WaitsErr)
 	return d
 }
 

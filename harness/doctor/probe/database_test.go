@@ -12,6 +12,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/hint"
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/polltest"
@@ -183,6 +184,22 @@ func TestFullDatabase(t *testing.T) {
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
+	c, err := driver.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User, c.Passwd = "u", "p"
+	// The limit of the user is another one.
+	mysqldtest.Exec(t, root, "ALTER USER u WITH MAX_USER_CONNECTIONS 1")
+	own := mysqldtest.Open(t, c.FormatDSN())
+	if err := own.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	if d := ExamineDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || !strings.Contains(hint.Of(d.Err), "MAX_USER_CONNECTIONS") {
+		t.Errorf("%v, %q", d.Err, hint.Of(d.Err))
+	}
+	_ = own.Close()
+	mysqldtest.Exec(t, root, "ALTER USER u WITH MAX_USER_CONNECTIONS 0")
 	onlyRoot(t, root)
 	for range 11 { // root may open one more than the limit
 		conn, err := root.Conn(t.Context())
@@ -191,12 +208,7 @@ func TestFullDatabase(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }()
 	}
-	c, err := driver.ParseDSN(server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.User, c.Passwd = "u", "p"
-	if d := ExamineDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || d.Err == nil {
+	if d := ExamineDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || d.Err == nil || hint.Of(d.Err) != "" {
 		t.Errorf("%+v", d)
 	}
 }

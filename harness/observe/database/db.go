@@ -39,11 +39,11 @@ func Ping(ctx context.Context, db *DB) error {
 	if err != nil && ctx.Err() != nil && !errors.As(err, &known) {
 		return hint.With(context.Cause(ctx), hint.Of(err))
 	}
-	return db.Dialect.withHint(err)
+	return db.Dialect.WithHint(err)
 }
 
-// withHint attaches the next step to a connection error, unless it has one.
-func (d *Dialect) withHint(err error) error {
+// WithHint attaches the next step to a connection error, unless it has one.
+func (d *Dialect) WithHint(err error) error {
 	if err == nil || d.Hint == nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"assay/harness/foreign"
 	"assay/harness/mask"
 )
 
@@ -17,6 +18,12 @@ func (e *Error) Error() string { return e.Problem }
 
 // Hint is the next step.
 func (e *Error) Hint() string { return e.Remedy }
+
+// maxLine is the longest line, in bytes: a server may send megabytes.
+const maxLine = 500
+
+// Line is a text of a server's in one line.
+func Line(text string) string { return mask.Line(text, maxLine) }
 
 // minReason is the length of the shortest reason: what is shorter is a value, as in
 // "unexpected message: h".
@@ -30,6 +37,8 @@ func Reason(err error) string {
 	switch {
 	case errors.As(err, &known):
 		return known.Problem
+	case errors.Is(err, foreign.ErrUnreadable):
+		return "what it answers cannot be read" // without where in which parser
 	case errors.As(err, &unknown):
 		return "certificate signed by unknown authority" // without the possible causes that may follow
 	case errors.Is(err, context.DeadlineExceeded):

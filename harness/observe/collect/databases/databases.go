@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
 
 	"assay/harness/foreign"
 	"assay/harness/mask"
@@ -89,7 +88,7 @@ func Public(dsn string) string {
 }
 
 // Reason returns the root cause of an error, as the database, the network or this host
-// reported it, in one line.
+// reported it, in one line (database.Line).
 func Reason(err error) string {
 	reason := ""
 	for _, d := range drivers {
@@ -98,7 +97,7 @@ func Reason(err error) string {
 			break
 		}
 	}
-	return strings.Join(strings.FieldsFunc(cmp.Or(reason, database.Reason(err)), unicode.IsControl), " ")
+	return database.Line(cmp.Or(reason, database.Reason(err)))
 }
 
 // Examples returns example DSNs for messages, one per family.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,6 +48,13 @@ func TestReasonIsOneLine(t *testing.T) {
 	} {
 		if got := databases.Reason(fmt.Errorf("connect: %w", err)); got != "no way [2J" {
 			t.Errorf("%q", got)
+		}
+	}
+	for _, text := range []string{strings.Repeat("ä", 1<<20), strings.Repeat("a\xff\u202e\u0085", 1<<20)} {
+		for _, err := range []error{&driver.MySQLError{Number: 1064, Message: text}, &pgconn.PgError{Message: text}, errors.New(text)} {
+			if got := databases.Reason(err); len(got) > 2000 || !utf8.ValidString(got) || strings.ContainsAny(got, "\u202e\u0085") || !strings.HasSuffix(got, "…") {
+				t.Errorf("%d bytes, %.40q", len(got), got)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 )
 
@@ -109,8 +110,8 @@ func (c *Collector) trySample(ctx context.Context) error {
 		reason := err
 		c.sampler.noLocks = true
 		if _, err = c.sampler.take(ctx, c.link); err == nil {
-			c.notes.Add("database: row lock waits cannot be distinguished from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
-				reason, c.account(ctx))
+			c.notes.Add("database: row lock waits cannot be distinguished from other engine work (%s); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
+				database.Line(reason.Error()), c.account(ctx))
 		}
 	}
 	if err != nil {

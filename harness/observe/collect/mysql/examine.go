@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+
+	code "github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
@@ -34,6 +38,10 @@ func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 		return sampling.Examination{}, err
 	}
 	disabled := 0
+	room, err := c.room(ctx)
+	if err != nil {
+		return sampling.Examination{}, err
+	}
 	for _, s := range c.link.flavour.setups {
 		missing, marked, err := c.read(ctx, s)
 		if err != nil {
@@ -43,6 +51,11 @@ func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 		refusal, err := c.switchOn(ctx, s.none())
 		if err != nil {
 			return sampling.Examination{}, fmt.Errorf("try to change %s: %w", s.table, err)
+		}
+		marks := min(len(missing), room)
+		if room -= marks; refusal == nil && marks < len(missing) {
+			refusal = &driver.MySQLError{Number: code.ER_RECORD_FILE_FULL}
+			missing, marked = missing[marks:], nil
 		}
 		c.noteMissing(ctx, s, append(missing, marked...), refusal)
 	}
@@ -60,4 +73,17 @@ func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 	notes := c.notes.All()
 	status, _ := c.readStatus(ctx) // what cannot be read is missing
 	return sampling.Examination{Disabled: disabled, Notes: notes, Burdens: logged, Left: left, Variables: slices.Sorted(maps.Keys(status))}, nil
+}
+
+// room is the number of marks that setup_objects has room for.
+func (c *Collector) room(ctx context.Context) (int, error) {
+	const size = "CAST(@@GLOBAL.performance_schema_setup_objects_size AS SIGNED)" // -1: it grows
+	n, err := c.link.queryNumber(ctx, fmt.Sprintf("SELECT IF(%s < 0, %d, %s - COUNT(*)) FROM performance_schema.setup_objects", size, math.MaxInt32, size))
+	switch {
+	case refused(err): // whoever may not read it is told so elsewhere
+		return math.MaxInt32, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the size of setup_objects: %w", err)
+	}
+	return max(0, int(n)), nil
 }

@@ -115,7 +115,7 @@ func (c *Collector) noteMissing(ctx context.Context, s setup, names []string, re
 	case full(refusal):
 		why, remedy = "setup_objects is full", "restart the server with performance_schema_setup_objects_size=-1"
 	case !denied(refusal):
-		why = "the server refuses: " + database.Reason(refusal)
+		why = "the server refuses: " + database.Line(database.Reason(refusal))
 	}
 	c.notes.Add("database: %d rows of %s are off, or on only while another run lasts, and this run cannot switch them on (%s), so some waits are inferred or missing; run as an administrator: UPDATE performance_schema.%s s SET %s WHERE s.NAME IN %s; -- or: %s",
 		len(names), s.table, why, s.table, s.on, list(names), remedy)

@@ -138,8 +138,8 @@ func abandonedSession(t *testing.T, b *bench) {
 // A statement that is given up ends in the server (SLEEP would do so by itself) before its caller goes on, and so do its
 // locks: an UPDATE, and queries with and without arguments.
 func givenUpStatements(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, "CREATE USER 'reader'@'%' IDENTIFIED BY 'r'", "GRANT ALL ON shop.* TO 'reader'@'%'")
-	db, err := databases.Open(with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "reader", "r" }))
+	mysqldtest.Exec(t, b.db, "CREATE USER 'hasty'@'%' IDENTIFIED BY 'r'", "GRANT ALL ON shop.* TO 'hasty'@'%'")
+	db, err := databases.Open(with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "hasty", "r" }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func givenUpStatements(t *testing.T, b *bench) {
 		ctx, giveUp := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- run(ctx) }()
-		const sleeping = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND COMMAND <> 'Sleep'"
+		const sleeping = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'hasty' AND COMMAND <> 'Sleep'"
 		polltest.Until(t, name+": it is executed", func() bool {
 			var n int
 			return b.db.QueryRow(sleeping).Scan(&n) == nil && n > 0

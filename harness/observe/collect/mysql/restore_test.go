@@ -414,7 +414,11 @@ func TestMarksHaveNoRoom(t *testing.T) {
 	const flavour, room = "mariadb", 3 // the code is the same for both, and MariaDB starts faster
 	b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, fmt.Sprintf("--performance-schema-setup-objects-size=%d", 20+room)))
 	before := setupRows(t, b.db)
+	found, err := mysql.Driver{}.Examine(t.Context(), b.dsn)
 	c := started(t, b.dsn)
+	if err != nil || len(found.Notes) == 0 || !slices.Equal(found.Notes, c.Notes()) {
+		t.Errorf("examined: %q, %v; noted by a run: %q", found.Notes, err, c.Notes())
+	}
 	if on := len(changed(before, setupRows(t, b.db))); on != room {
 		t.Errorf("%d rows are on, and there is room for %d marks", on, room)
 	}

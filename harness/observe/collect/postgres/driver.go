@@ -90,6 +90,15 @@ var dialect = database.Dialect{
 	ChangeRights:   "see the manual of the statement",
 
 	ServerError: serverError,
+	Hint:        connectHint,
+}
+
+// connectHint returns the next step after a failed connection; empty: none.
+func connectHint(err error) string {
+	if e, _ := serverError(err); e.Condition == database.TooManyConnections && strings.HasPrefix(e.Message, "too many connections for ") {
+		return "a run needs two connections of its own: raise the limit of the role or the database: ALTER ROLE ... CONNECTION LIMIT -1, or ALTER DATABASE ... CONNECTION LIMIT -1"
+	}
+	return ""
 }
 
 func supports(version string) bool {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/internal/testing/budget"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
@@ -60,6 +61,12 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	if err := database.Ping(t.Context(), open("postgres://u:p@127.0.0.1:1/postgres")); err == nil || databases.Reason(err) != "connection refused" {
 		t.Errorf("without a server: %q", databases.Reason(err))
+	}
+
+	mysqldtest.Exec(t, root, "CREATE ROLE one LOGIN PASSWORD 'p' CONNECTION LIMIT 0")
+	err = database.Ping(t.Context(), open(s.UserDSN("one", "p", "postgres")))
+	if !db.Dialect.Is(err, database.TooManyConnections) || !strings.Contains(hint.Of(err), "ALTER ROLE") {
+		t.Errorf("a role at its own limit: %v; hint %q", err, hint.Of(err))
 	}
 
 	// A server without free connections is recognised.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +24,7 @@ func TestNoTraceOnSharedConnections(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.3)
 	s := postgrestest.StartInMemory(t, "shared_preload_libraries=pg_stat_statements")
-	pooled := postgrestest.StartBouncer(t, s, nil, "ignore_startup_parameters = statement_timeout,search_path,default_transaction_read_only,assay.connection").DSN(s.DSN())
+	pooled := postgrestest.StartBouncer(t, s, nil, "ignore_startup_parameters = search_path,assay.connection,"+strings.Join(slices.Collect(maps.Keys(meaning)), ",")).DSN(s.DSN())
 	other := postgrestest.Open(t, pooled+"?default_query_exec_mode=simple_protocol")
 	if _, err := other.Exec("CREATE EXTENSION pg_stat_statements; CREATE TABLE t (id text)"); err != nil {
 		t.Fatal(err)
