@@ -56,7 +56,7 @@ func TestPoolerIsRefused(t *testing.T) {
 				}
 			}
 			forwarder, _ := databasetest.AbandoningProxy(t, server)
-			db, err := databases.Open(at(forwarder, "?sql_mode=%27ANSI%27"))
+			db, err := databases.Open(at(forwarder, "?sql_mode=%27ANSI%27&collation=latin1_swedish_ci"))
 			if err != nil {
 				t.Fatal(err)
 			}

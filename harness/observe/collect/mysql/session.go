@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	dbdriver "database/sql/driver"
@@ -16,7 +17,7 @@ import (
 // it is executed in full, in any server of the family: its defaults, its init_connect and its
 // options are made for the service. Each comment is read by the flavour alone whose names it
 // has.
-const meaning = "SET NAMES utf8mb4 COLLATE %s, autocommit = 1, time_zone = '+00:00', sql_mode = ''," +
+const meaning = "SET NAMES %s COLLATE %s, autocommit = 1, time_zone = '+00:00', sql_mode = ''," +
 	" sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_auto_is_null = 0, foreign_key_checks = 1" +
 	" /*!80000 , max_execution_time = 0, transaction_read_only = OFF, transaction_isolation = " + isolation + " */" +
 	" /*M!100600 , max_statement_time = 0, tx_read_only = OFF, tx_isolation = " + isolation + " */"
@@ -27,11 +28,9 @@ const isolation = "IF(@@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT'
 
 // settle sets up the session of a new connection, with what the DSN's parameters say last.
 func settle(ctx context.Context, conn dbdriver.Conn, c *driver.Config) error {
-	collation := "utf8mb4_general_ci" // as the driver asks for
-	if c.Collation != "" {
-		collation = c.Collation
-	}
-	_, err := conn.(dbdriver.ExecerContext).ExecContext(ctx, fmt.Sprintf(meaning, collation), nil)
+	collation := cmp.Or(c.Collation, "utf8mb4_general_ci") // as the driver asks for
+	charset, _, _ := strings.Cut(collation, "_")
+	_, err := conn.(dbdriver.ExecerContext).ExecContext(ctx, fmt.Sprintf(meaning, charset, collation), nil)
 	if err == nil {
 		err = set(ctx, conn, c.Params)
 	}
