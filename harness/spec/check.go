@@ -3,7 +3,6 @@ package spec
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -131,34 +130,9 @@ func slosFault(all []SLO, flow string) string {
 	if len(all) > maxSLOs {
 		return fmt.Sprintf("%d SLOs, the limit is %d", len(all), maxSLOs)
 	}
-	for _, s := range all {
-		problem := ""
-		switch s.Aggregate {
-		case Percentile:
-			if s.Quantile <= 0 || s.Quantile >= 1 {
-				problem = fmt.Sprintf("quantile %g is not between 0 and 1", s.Quantile)
-			}
-		case Rate, Max, Exact:
-		default:
-			problem = "unknown aggregate " + quote(string(s.Aggregate))
-		}
-		switch {
-		case problem != "":
-		case s.Metric == "":
-			problem = "it names no metric"
-		case !slices.Contains([]string{"<", "<=", ">", ">=", "=="}, s.Operator):
-			problem = "unknown operator " + quote(s.Operator)
-		case s.Bound < 0:
-			problem = fmt.Sprintf("bound %g is negative", s.Bound)
-		case s.Aggregate == Rate && s.Bound > 1:
-			problem = fmt.Sprintf("bound %g is not a share", s.Bound)
-		case !slices.Contains([]Basis{"", Counted, Inferred}, s.Basis):
-			problem = "unknown basis " + quote(string(s.Basis))
-		case s.Flow != "" && s.Flow != flow:
-			problem = "it is of flow " + quote(s.Flow)
-		}
-		if problem != "" {
-			return fmt.Sprintf("SLO %s: %s", quote(s.Expression), problem)
+	for _, s := range all { // each of which says what it means: see UnmarshalJSON
+		if s.Flow != "" && s.Flow != flow {
+			return fmt.Sprintf("SLO %s: it is of flow %s", quote(s.Expression), quote(s.Flow))
 		}
 	}
 	return ""

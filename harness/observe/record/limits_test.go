@@ -304,25 +304,17 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Plan){
-		"no schema":          func(p *Plan) { p.Schema = "" },
-		"no run":             func(p *Plan) { p.Run = "" },
-		"no scope":           func(p *Plan) { p.Scope = "" },
-		"a long target":      func(p *Plan) { p.Target = strings.Repeat("x", maxText+1) },
-		"another load":       func(p *Plan) { p.Load.Judged = []plan.Window{{End: 1e18}} },
-		"no profile":         func(p *Plan) { p.Profile = spec.Profile{} },
-		"a hold of ages":     func(p *Plan) { p.Profile.Load.Hold = 1e18 },
-		"a hold below 0":     func(p *Plan) { p.Profile.Load.Hold = -time.Second },
-		"a rate":             func(p *Plan) { p.Profile.Load.Target = 1e300 },
-		"looks without end":  func(p *Plan) { p.Profile.Load.HoldMax = 1e18 },
-		"looks without hold": func(p *Plan) { p.Profile.Load.Hold, p.Profile.Load.HoldMax = 0, time.Second },
-		"a quantile": func(p *Plan) {
-			p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Percentile, Quantile: 1, Operator: "<"}}
-		},
-		"an aggregate": func(p *Plan) { p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: "mean", Operator: "<"}} },
-		"a bound": func(p *Plan) {
-			p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Max, Operator: "<", Bound: -1}}
-		},
-		"an operator":         func(p *Plan) { p.Profile.SLOs = []spec.SLO{{Metric: "m", Aggregate: spec.Max, Operator: "!="}} },
+		"no schema":           func(p *Plan) { p.Schema = "" },
+		"no run":              func(p *Plan) { p.Run = "" },
+		"no scope":            func(p *Plan) { p.Scope = "" },
+		"a long target":       func(p *Plan) { p.Target = strings.Repeat("x", maxText+1) },
+		"another load":        func(p *Plan) { p.Load.Judged = []plan.Window{{End: 1e18}} },
+		"no profile":          func(p *Plan) { p.Profile = spec.Profile{} },
+		"a hold of ages":      func(p *Plan) { p.Profile.Load.Hold = 1e18 },
+		"a hold below 0":      func(p *Plan) { p.Profile.Load.Hold = -time.Second },
+		"a rate":              func(p *Plan) { p.Profile.Load.Target = 1e300 },
+		"looks without end":   func(p *Plan) { p.Profile.Load.HoldMax = 1e18 },
+		"looks without hold":  func(p *Plan) { p.Profile.Load.Hold, p.Profile.Load.HoldMax = 0, time.Second },
 		"SLOs":                func(p *Plan) { p.Profile.SLOs = make([]spec.SLO, 100_000) },
 		"a fault of nothing":  func(p *Plan) { p.Profile.Faults = []spec.Fault{{}} },
 		"a share":             func(p *Plan) { p.Profile.Marking.Sampled = 2 },
