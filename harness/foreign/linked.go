@@ -12,7 +12,7 @@ func ReadLinked(path string, limit int64) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		at.Op = "open" // not lstat, which no reader has asked for
+		at.Op, at.Path = "open", path // not lstat of a part of it, which no reader has asked for
 	}
 	if err != nil {
 		return nil, err

@@ -40,8 +40,7 @@ func TestBehindAPooler(t *testing.T) {
 	users := []string{fmt.Sprintf("%q %q", "certifier", password)}
 	direct := server.UserDSN("certifier", password, "shop")
 	pooled := postgrestest.StartBouncer(t, server, users).DSN(direct)
-	session := postgrestest.StartBouncer(t, server, users, "pool_mode = session",
-		"ignore_startup_parameters = statement_timeout,search_path,default_transaction_read_only,assay.connection").DSN(direct)
+	session := postgrestest.StartBouncer(t, server, users, "pool_mode = session", postgrestest.IgnoreSettings).DSN(direct)
 	const simple = "?default_query_exec_mode=simple_protocol"
 	service := &database{t: t, addr: server.Address(), password: password, insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
 	service.pool = postgrestest.Open(t, pooled+simple)

@@ -50,6 +50,11 @@ func (p *Pooler) Log() string {
 
 func (p *Pooler) log() string { return filepath.Join(p.dir, "log") }
 
+// IgnoreSettings is a setting of PgBouncer with which it takes connections of this program's
+// collector, and does not do what they ask for.
+const IgnoreSettings = "ignore_startup_parameters = statement_timeout,search_path,default_transaction_read_only,assay.connection," +
+	"default_transaction_isolation,lock_timeout,gin_fuzzy_search_limit,transform_null_equals,debug_print_parse,debug_print_rewritten,debug_print_plan"
+
 // StartBouncer starts a real PgBouncer in transaction mode with a pool of five connections,
 // and ends it with the test. Settings ("name = value") replace these. Besides the superuser
 // it knows the users that are named as in "user" "password".

@@ -17,6 +17,7 @@ type flavour struct {
 	oldest    int         // first major version whose waits can be read
 	session   []string    // statements that set up a session, each of which may be refused
 	setups    []setup     // what must be on
+	change    string      // in front of a statement that changes them, to give it time
 	logRights string      // what keeps a session's statements out of the general log
 
 	// sample returns the active sessions and whether each waits for a row lock, or,
@@ -85,6 +86,7 @@ var mariaDB = flavour{
 		fmt.Sprintf("SET SESSION max_statement_time = %g, slow_query_log = OFF", statementTimeout.Seconds()),
 		noGeneralLog,
 	},
+	change: fmt.Sprintf("SET STATEMENT max_statement_time = %g FOR ", changeTimeout.Seconds()),
 	setups: []setup{consumers, instruments(slices.Concat(commonInstruments, []string{
 		// The condition variable of sessions that wait for a metadata lock.
 		// lock/metadata/sql/mdl, off by default here, shows the same waits but costs

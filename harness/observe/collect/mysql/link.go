@@ -20,6 +20,9 @@ const (
 	// statementTimeout bounds the execution of one of the collector's statements on the
 	// server. A sample takes a few milliseconds, so only an overloaded server reaches it.
 	statementTimeout = 500 * time.Millisecond
+	// changeTimeout bounds what is executed once, and changes what the server measures. A
+	// server without CPU takes its time for it.
+	changeTimeout = 3 * time.Second
 	// grace is how much longer the response may take before the connection is closed.
 	grace = 250 * time.Millisecond
 	// connectTimeout bounds connecting, including the setup of the session.
@@ -59,7 +62,7 @@ func newLink(dsn string) (*link, error) {
 	c.MultiStatements = false
 	c.ConnectionAttributes = "program_name:assay"
 	c.Timeout = connectTimeout
-	c.ReadTimeout, c.WriteTimeout = 2*time.Second, 2*time.Second // longer than the deadlines below, which apply first
+	c.ReadTimeout, c.WriteTimeout = 4*time.Second, 4*time.Second // longer than the deadlines below, which apply first
 	return l, nil
 }
 
@@ -168,14 +171,14 @@ func (l *link) queryNumber(ctx context.Context, query string) (v float64, err er
 	return v, err
 }
 
-// exec runs one statement that returns no rows.
+// exec runs one statement that changes something, and returns no rows.
 func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout+grace)
 	defer cancel()
-	_, err := l.conn.ExecContext(ctx, statement, args...)
+	_, err := l.conn.ExecContext(ctx, l.flavour.change+statement, args...)
 	return l.dropIfBroken(err)
 }
 

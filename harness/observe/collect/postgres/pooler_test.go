@@ -27,18 +27,16 @@ func TestPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.4)
 	s := postgrestest.StartInMemory(t)
-	const ignored = "ignore_startup_parameters = statement_timeout,search_path,default_transaction_read_only,assay.connection," +
-		"default_transaction_isolation,lock_timeout,gin_fuzzy_search_limit,transform_null_equals,debug_print_parse,debug_print_rewritten,debug_print_plan"
-	console := postgrestest.StartBouncer(t, s, nil, ignored, "admin_users = administrator").DSN(s.DatabaseDSN("pgbouncer"))
+	console := postgrestest.StartBouncer(t, s, nil, postgrestest.IgnoreSettings, "admin_users = administrator").DSN(s.DatabaseDSN("pgbouncer"))
 	for name, c := range map[string]struct{ dsn, want string }{
-		"transaction mode":           {postgrestest.StartBouncer(t, s, nil).DSN(s.DSN()), `a connection pooler (PgBouncer) answers there, not the server: it says "unsupported startup parameter: `},
-		"unknown parameters ignored": {postgrestest.StartBouncer(t, s, nil, ignored).DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
-		"session mode":               {postgrestest.StartBouncer(t, s, nil, ignored, "pool_mode = session").DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
-		"statement mode":             {postgrestest.StartBouncer(t, s, nil, ignored, "pool_mode = statement").DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
-		"admin console":              {console, "a connection pooler (PgBouncer) answers there, not the server: its admin console answers"},
-		"Pgpool-II":                  {postgrestest.StartPgpool(t, s).DSN(s.DSN()), "a connection pooler (Pgpool-II) answers there"},
-		"the session's own number":   {relayed(t, s), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there, not the server: the session that answers did not begin with this connection's parameters"},
-		"a proxy":                    {forwarded(t, s), ""},
+		"transaction mode": {postgrestest.StartBouncer(t, s, nil).DSN(s.DSN()), `a connection pooler (PgBouncer) answers there, not the server: it says "unsupported startup parameter: `},
+		"unknown parameters postgrestest.IgnoreSettings": {postgrestest.StartBouncer(t, s, nil, postgrestest.IgnoreSettings).DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
+		"session mode":             {postgrestest.StartBouncer(t, s, nil, postgrestest.IgnoreSettings, "pool_mode = session").DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
+		"statement mode":           {postgrestest.StartBouncer(t, s, nil, postgrestest.IgnoreSettings, "pool_mode = statement").DSN(s.DSN()), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there"},
+		"admin console":            {console, "a connection pooler (PgBouncer) answers there, not the server: its admin console answers"},
+		"Pgpool-II":                {postgrestest.StartPgpool(t, s).DSN(s.DSN()), "a connection pooler (Pgpool-II) answers there"},
+		"the session's own number": {relayed(t, s), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there, not the server: the session that answers did not begin with this connection's parameters"},
+		"a proxy":                  {forwarded(t, s), ""},
 	} {
 		db, err := databases.Open(c.dsn)
 		if err != nil {
