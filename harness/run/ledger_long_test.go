@@ -32,7 +32,9 @@ func TestLongLedgerOfMillions(t *testing.T) {
 	dsn.DBName = "shop"
 	for run, rows := range map[string]int64{"few": 100, "many": 5_000_000} {
 		t.Run(run, func(t *testing.T) {
-			w, err := record.Create(filepath.Join(t.TempDir(), "run"), record.Plan{Run: run})
+			p := aPlan(t)
+			p.Run = run
+			w, err := record.Create(filepath.Join(t.TempDir(), "run"), p)
 			if err != nil {
 				t.Fatal(err)
 			}

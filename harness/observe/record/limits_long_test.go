@@ -12,7 +12,7 @@ import (
 func latency(name string, value float64) metric.Point {
 	h := &metric.Hist{}
 	h.Record(value, 1)
-	return metric.HistPoint(metric.NewSeries("http_req_duration", "ms", "name", name), h)
+	return metric.HistPoint(metric.NewSeries("d", "ms", "name", name), h)
 }
 
 // Files of a few hundred kilobytes that would take gigabytes, or minutes.
