@@ -91,7 +91,7 @@ func TestLongWorkerOnSlowPath(t *testing.T) {
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := newSite(t, &tail{})
 		p := loose(steady(80, 15*time.Second))
-		p.SLOs[0].Bound = 400
+		p.SLOs[0].Bound, p.SLOs[0].Expression = 400, "p(50)<400"
 		c := s.certify(p, 4, nil)
 		c.workers(3)
 		slow := s.network.RemoteHost("far", networktest.Link{Delay: 60 * time.Millisecond})
