@@ -13,20 +13,26 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"go.k6.io/k6/lib/netext/httpext"
+
+	"assay/harness/observe/collect/host"
 )
 
 const (
 	// Max is the size of an answer, decoded, in bytes.
 	Max = 32 << 20
-	// maxOpen is the size of all answers that a process reads at a time. k6 takes up to four
-	// times as much for each: its buffer, which doubles, and the script's text.
-	maxOpen = 128 << 20
-	// uncounted of each answer do not count towards maxOpen, so that ordinary answers cost
+	// leastOpen is the size of all answers that a process may read at a time on any machine.
+	// k6 takes up to four times as much for each: its buffer, which doubles, and the script's
+	// text.
+	leastOpen = 128 << 20
+	// memoryShare of the machine's memory that is available may be read at a time.
+	memoryShare = 16
+	// uncounted of each answer do not count towards what is read at a time, so that ordinary answers cost
 	// nothing, and many VUs may read them at once.
 	uncounted = 1 << 20
 	// maxWindow is the history of zstd, in bytes: what browsers allow (RFC 9659).
@@ -35,16 +41,26 @@ const (
 	// k6's codes of errors (lib/netext/httpext/error_codes.go).
 	errorCode         = 1000
 	decompressionCode = 1701
+
+	// TooLarge begins the text of the error of an answer of more than Max.
+	TooLarge = "the answer has more than"
+	// Crowded is the text of the error of an answer that this generator had no room for. The
+	// target is not to blame.
+	Crowded = "the answers that are read at a time take more memory than the generator has for them"
 )
 
 // The texts are the same for all answers: they are values of a tag.
 var (
-	errSize = httpext.NewK6Error(errorCode, fmt.Sprintf("the answer has more than %d MiB", Max>>20), nil)
-	errOpen = httpext.NewK6Error(errorCode, fmt.Sprintf("the answers that are read at a time have more than %d MiB", maxOpen>>20), nil)
+	errSize = httpext.NewK6Error(errorCode, fmt.Sprintf("%s %d MiB", TooLarge, Max>>20), nil)
+	errOpen = httpext.NewK6Error(errorCode, Crowded, nil)
 )
 
 // open is what all answers count.
 var open atomic.Int64
+
+// maxOpen is the size of all answers that this process may read at a time, in bytes. Another
+// worker on the machine has as much.
+var maxOpen = sync.OnceValue(func() int64 { return max(leastOpen, host.ReadLimits().Memory/memoryShare) })
 
 // Limit limits the body of a response. Its Content-Encoding is hidden until the body is
 // closed, so that k6 does not decode it again; dumped (k6's option httpDebug): for good, as
@@ -89,7 +105,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if more := b.size - uncounted - b.counted; more > 0 && !b.closed {
 		b.counted += more
-		if open.Add(more) > maxOpen {
+		if open.Add(more) > maxOpen() {
 			return 0, errOpen
 		}
 	}

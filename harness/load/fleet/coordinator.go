@@ -73,8 +73,7 @@ type member struct {
 	closed  bool      // its stream was complete before the coordinator was restarted
 	k6      int       // pid
 	heard   time.Time
-	logging sync.Mutex
-	logged  int64 // bytes of its log
+	log     workerLog
 	exit    *Exit
 }
 

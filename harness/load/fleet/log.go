@@ -1,12 +1,16 @@
 package fleet
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
+	"assay/harness/mask"
 	"assay/harness/observe/record"
 )
 
@@ -17,35 +21,68 @@ func (c *Coordinator) logPath(number int) string {
 // gapError is a part of a log that does not follow the part before.
 type gapError struct{ error }
 
+// workerLog is what is known of a worker's log. The worker has masked the secrets that it knows;
+// this process may know more, and the target may have told them to the script.
+type workerLog struct {
+	mu       sync.Mutex
+	received int64 // bytes; negative: a former coordinator has received some
+	lines    *mask.Lines
+	masked   bytes.Buffer // not written yet
+}
+
+// write appends what is masked to a file.
+func (l *workerLog) write(path string) (err error) {
+	if l.masked.Len() == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = l.masked.WriteTo(f)
+	return cmp.Or(err, f.Close())
+}
+
 // appendLog appends a part of a worker's log, but for what was appended before and what the
 // record does not take.
 func (c *Coordinator) appendLog(number int, offset int64, text []byte) (err error) {
-	m := c.members[number]
-	m.logging.Lock()
-	defer m.logging.Unlock()
-	if offset > m.logged {
-		return &gapError{fmt.Errorf("log of worker %d: bytes %d to %d are missing", number, m.logged, offset)}
+	l := &c.members[number].log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.received < 0 {
+		l.received = offset
 	}
-	text = text[min(m.logged-offset, int64(len(text))):]
-	text = text[:max(0, min(int64(len(text)), record.MaxLog-m.logged))] // a worker that sends more is none of ours
-	if len(text) == 0 {
-		return nil
+	if l.lines == nil {
+		l.lines = mask.NewLines(&l.masked)
 	}
-	f, err := os.OpenFile(c.logPath(number), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
+	if offset > l.received {
+		return &gapError{fmt.Errorf("log of worker %d: bytes %d to %d are missing", number, l.received, offset)}
+	}
+	text = text[min(l.received-offset, int64(len(text))):]
+	text = text[:max(0, min(int64(len(text)), record.MaxLog-l.received))] // a worker that sends more is none of ours
+	_, _ = l.lines.Write(text)                                            // to memory
+	l.received += int64(len(text))
+	if err := l.write(c.logPath(number)); err != nil {
 		return fmt.Errorf("write log of worker %d: %w", number, err)
 	}
-	n, err := f.Write(text)
-	m.logged += int64(n)
-	if closed := f.Close(); err == nil {
-		err = closed
+	return nil
+}
+
+// endLog writes the last line of a worker's log, which may have no end.
+func (c *Coordinator) endLog(number int) {
+	l := &c.members[number].log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lines != nil {
+		_ = l.lines.Flush() // to memory
+		_ = l.write(c.logPath(number))
 	}
-	return err
 }
 
 // explain completes a worker's exit from its log. A killed worker did not log why: the
 // last error in its log has another cause.
 func (c *Coordinator) explain(number int, e *Exit) {
+	c.endLog(number)
 	head, tail := ends(c.logPath(number))
 	e.Logged = FirstProblem(head)
 	if code, err := strconv.Atoi(e.Status); err == nil && code != 0 && e.Error == "" {

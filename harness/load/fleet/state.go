@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"os"
 	"time"
 
 	"assay/harness/wire"
@@ -43,9 +42,7 @@ func Continue(o Options, s State, closed func(number int) bool, logs string) *Co
 	for i, h := range s.Members {
 		m := &member{hello: h, used: true, waits: true, closed: closed(i), heard: c.now()}
 		c.members = append(c.members, m)
-		if info, err := os.Stat(c.logPath(i)); err == nil {
-			m.logged = info.Size()
-		}
+		m.log.received = -1
 	}
 	c.shares = make([]wire.Assignment, o.Workers)
 	for _, done := range []chan struct{}{c.complete, c.assigned, c.started} {

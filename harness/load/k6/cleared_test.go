@@ -7,6 +7,7 @@ import (
 	"go.k6.io/k6/lib/netext/httpext"
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/load/answer"
 	"assay/harness/load/arrivals"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -20,11 +21,10 @@ func stalled(spans ...arrivals.Stall) *arrivals.Stalls { return arrivals.Stalled
 // Latencies are cleared of the generator's share: its lag at the start and its stalls
 // while the transaction or request was open, and nothing else.
 func TestViolationsCleared(t *testing.T) {
-	unanswered := func(tr *httpext.Trail, k k6Metrics) *httpext.Trail {
+	tagged := func(tr *httpext.Trail, key, value string) {
 		for i := range tr.Samples {
-			tr.Samples[i].Tags = tr.Samples[i].Tags.With("status", "0")
+			tr.Samples[i].Tags = tr.Samples[i].Tags.With(key, value)
 		}
-		return tr
 	}
 	txn, pay, failed := paySLOs()[0].ID(), paySLOs()[1].ID(), paySLOs()[2].ID()
 	type counts struct{ measured, cleared float64 }
@@ -32,7 +32,8 @@ func TestViolationsCleared(t *testing.T) {
 		txn    arrivals.Transaction
 		taken  time.Duration // by its request, which ends with it; 0: no request
 		failed bool
-		silent bool // no response
+		silent bool   // no response
+		error  string // k6's, of the response
 		stalls []arrivals.Stall
 		want   map[string]counts
 		undone bool // not completed because of the generator
@@ -69,6 +70,15 @@ func TestViolationsCleared(t *testing.T) {
 			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
 			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},
 			undone: true,
+		},
+		"failed for want of memory": {
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, error: answer.Crowded,
+			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},
+			undone: true,
+		},
+		"failed with too large an answer": {
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, error: answer.TooLarge + " 32 MiB",
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
 		},
 		"failed without an answer": {
 			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true,
@@ -107,7 +117,10 @@ func TestViolationsCleared(t *testing.T) {
 			if c.taken > 0 {
 				tr := k.trail(t0.Add(one.Due+one.Latency), "pay", "7", c.taken, c.failed)
 				if c.silent {
-					tr = unanswered(tr, k)
+					tagged(tr, "status", "0")
+				}
+				if c.error != "" {
+					tagged(tr, "error", c.error)
 				}
 				a.add([]metrics.SampleContainer{tr})
 			}

@@ -31,7 +31,7 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		spec.SLO{Metric: "transaction_duration", Expression: "max<=256", Aggregate: spec.Max, Operator: "<=", Bound: 256},
 		spec.SLO{Metric: "http_req_duration", Expression: "p(50)<128", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 128},
 		spec.SLO{Metric: "http_req_failed", Selector: []metric.Label{{Key: "name", Value: "pay"}}, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
-		spec.SLO{Metric: "own_time", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
+		spec.SLO{Metric: "http_req_own_time", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
 		spec.SLO{Metric: "own_rate", Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
 	)
 	p := spec.Profile{Name: "payment", Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second, SLOs: slos}
@@ -41,7 +41,7 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		k := newK6Metrics()
-		time1 := k.registry.MustNewMetric("own_time", metrics.Trend, metrics.Time)
+		time1 := k.registry.MustNewMetric("http_req_own_time", metrics.Trend, metrics.Time)
 		rate := k.registry.MustNewMetric("own_rate", metrics.Rate)
 		count := k.registry.MustNewMetric("own_count", metrics.Counter)
 		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, DisplacedAfter: load.DisplacedAfter, Timeout: p.Timeout}}})

@@ -6,6 +6,7 @@ import (
 
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/load/answer"
 	"assay/harness/load/arrivals"
 	"assay/harness/mask"
 	"assay/harness/observe/metric"
@@ -23,6 +24,8 @@ const maxClassBytes = 60
 // connection that was closed.
 var errorTexts = []struct{ text, class string }{
 	{"too many open files", metric.ErrorOpenFiles},
+	{answer.Crowded, metric.ErrorAnswers},
+	{answer.TooLarge, metric.ErrorAnswerSize},
 	{"cannot assign requested address", metric.ErrorNoPort},
 	{"no route to host", metric.ErrorUnreachable},
 	{"network is unreachable", metric.ErrorUnreachable},

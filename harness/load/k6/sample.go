@@ -25,7 +25,7 @@ func (a *aggregate) request(c *httpext.Trail) {
 		second = v.second
 		end := c.EndTime.Sub(a.t0)
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, nil, wakeups, a.now)
-		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
+		r.byGenerator = r.failed && (tags.crowded || tags.unanswered && r.stalled > 0)
 		if v.request(end, r, tags.redirect && !a.redirects) {
 			i := a.index.errorClass(scenarioOf(tags.tags), metric.AtClient, metric.ErrorRedirects)
 			a.bucket(second).count(i, 1)
@@ -109,7 +109,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	case of != nil && to.kind == metrics.Rate && of.byGenerator:
 		cleared = 0
 	case of != nil && to.kind == metrics.Trend:
-		failed = of.failed && isRequestDuration(s.Metric.Name)
+		failed = of.failed && metric.IsRequestTime(s.Metric.Name)
 		cleared = max(0, value-milliseconds(of.stalled))
 	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
 		cleared = max(0, value-a.stalledMs(s, v, to.span))

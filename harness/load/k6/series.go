@@ -3,10 +3,10 @@ package k6
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/load/answer"
 	"assay/harness/load/arrivals"
 	"assay/harness/load/sql"
 	"assay/harness/mask"
@@ -112,6 +112,7 @@ type tagSet struct {
 	mappings   []*mapping
 	redirect   bool // the response is a redirect
 	unanswered bool // the request had no response
+	crowded    bool // the generator had no memory for the response
 	class      int  // series of the class of its error, once one with these tags has failed; -1: not known yet
 	vu         *vu  // nil: the samples are of no VU
 }
@@ -160,7 +161,8 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", class: -1}
+			text, _ := ts.Tags.Get("error")
+			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", crowded: text == answer.Crowded, class: -1}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 			}
@@ -200,7 +202,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.ended = c.add(e, metric.Counter)
 		s.measured = true
 	}
-	s.measured = s.measured || isRequestDuration(name) || name == metrics.HTTPReqFailedName
+	s.measured = s.measured || metric.IsRequestTime(name) || name == metrics.HTTPReqFailedName
 	shown, labels := maskTag(name), c.labels(ts)
 	switch s.kind {
 	case metrics.Rate:
@@ -307,7 +309,3 @@ func unit(m *metrics.Metric) string {
 	return ""
 }
 
-// isRequestDuration reports whether the metric has one duration per request.
-func isRequestDuration(name string) bool {
-	return strings.HasPrefix(name, "http_req_") && name != metrics.HTTPReqFailedName
-}

@@ -29,7 +29,7 @@ type vu struct {
 // requestResult is the outcome of a request.
 type requestResult struct {
 	failed      bool
-	byGenerator bool          // it failed without a response while the generator stalled
+	byGenerator bool          // it failed without a response while the generator stalled, or had no memory for the response
 	stalled     time.Duration // time for which the generator stalled while it was open
 }
 
@@ -55,8 +55,8 @@ func (v *vu) paused(p arrivals.Pause) {
 
 func (v *vu) end() { *v = vu{violated: v.violated[:0], pauses: v.pauses[:0]} }
 
-// failedByGenerator reports whether a request failed, and each that did had no response
-// while the generator stalled.
+// failedByGenerator reports whether a request failed, and the generator is to blame for each
+// that did.
 func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6

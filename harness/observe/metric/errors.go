@@ -25,6 +25,8 @@ const (
 	ErrorTLS             = "TLS"
 	ErrorHTTP2           = "HTTP/2"
 	ErrorRedirects       = "too many redirects"
+	ErrorAnswerSize      = "answer too large"
+	ErrorAnswers         = "no memory for the answer" // in the generator
 	ErrorScript          = "script error"
 	ErrorTransaction     = "transaction timeout"
 	ErrorNotStarted      = "transaction not started"
