@@ -110,6 +110,7 @@ const (
 // causeOf says why an SLO is broken. A failed transaction also violates latency SLOs and
 // lowers the throughput, however fast it fails.
 func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
+	name, _, _ := strings.Cut(s.Metric, "{") // without its selector
 	switch {
 	case s.Metric == metric.Ledger || s.Metric == metric.PersistLag:
 		return byOthers
@@ -118,7 +119,7 @@ func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 		return byFailures
 	case s.Metric == verdict.ThroughputMetric, s.Seconds != nil:
 		return byTime
-	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !strings.HasPrefix(s.Metric, "http_req_") && !strings.HasPrefix(s.Metric, "iteration_duration"):
+	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !metric.IsRequestTime(name) && !strings.HasPrefix(s.Metric, "iteration_duration"):
 		return byOthers // a metric of the script's own, or the lag of a replica
 	case s.Violations != nil && s.Allowed != nil && *s.Violations > *s.Allowed && s.Observed != nil && *s.Observed < s.Limit:
 		return byFailures

@@ -209,6 +209,39 @@ func TestFramesAfterTheEnd(t *testing.T) {
 	}
 }
 
+// A script's own metric may be named like k6's times of requests. That a request failed says
+// nothing of its samples.
+func TestScriptsMetricNamedLikeThoseOfRequests(t *testing.T) {
+	p := synthetic.Profile()
+	login := synthetic.Percentile("http_req_login", 50, 60)
+	for name, counted := range map[string]bool{"by its counters": true, "by its histogram": false} {
+		t.Run(name, func(t *testing.T) {
+			c := synthetic.New(p, 2, func(int64) (float64, string) { return 30, metric.Failed })
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, login)
+			for i := range c.Frames {
+				f := &c.Frames[i]
+				if !metric.IsWorker(f.Source) || f.Closing {
+					continue
+				}
+				f.Points = append(f.Points, metric.HistPoint(metric.NewSeries(login.Metric, "ms"), fast(5)))
+				if counted {
+					f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.Judged, "slo", login.ID()), 5), metric.CounterPoint(metric.Of(metric.ViolationsCleared, "slo", login.ID()), 0))
+				}
+				if f.Second == synthetic.T0.Unix()+30 {
+					f.Points = append(f.Points, metric.HistPoint(metric.Of(metric.OpenRequests), metrictest.Hist(slices.Repeat([]float64{9000}, 500)...)))
+				}
+			}
+			v := Judge(c.Record()) // by thresholds other than the run's
+			if counted {
+				v = sealedAndOpened(t, c)
+			}
+			if r, s := ruleOf(t, v, "frames"), sloOf(t, v, login.ID()); r.Outcome != Pass || s.Outcome != Pass || s.AtMost != nil && *s.AtMost > 0 {
+				t.Errorf("frames is %s: %s; the SLO is %s", r.Outcome, r.Detail, s.Outcome)
+			}
+		})
+	}
+}
+
 // What another source than a worker sends and cannot have measured is left out point by point:
 // a service's strange counter spoils no run.
 func TestContradictionsOfOthersAreLimitations(t *testing.T) {

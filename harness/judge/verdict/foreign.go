@@ -204,7 +204,7 @@ func (e *evidence) foreignLatency(s spec.SLO, d *distribution) *foreignSamples {
 		lo, hi := atLeast(h, s.LeastViolating())
 		f.at(c).add(float64(h.Count()), lo, hi)
 	}
-	if strings.HasPrefix(s.Metric, "http_req_") {
+	if metric.IsRequestTime(s.Metric) {
 		for _, c := range e.contributions(metric.RequestFailed+metric.RateOccurred, metric.Counter, s.Selector) {
 			f.at(c).high += c.Value
 		}

@@ -3,7 +3,6 @@ package verdict
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"assay/harness/judge/stats"
@@ -87,7 +86,7 @@ func (e *evidence) exactCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
 // the run ended, by the time that they had taken until then.
 func (e *evidence) addOpenRequests(s spec.SLO, possible []stats.Batch) []stats.Batch {
 	failures := s.Metric == metric.RequestFailed
-	if !strings.HasPrefix(s.Metric, "http_req_") || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
+	if !failures && !metric.IsRequestTime(s.Metric) || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
 		return possible
 	}
 	possible = slices.Clone(possible)
@@ -210,7 +209,7 @@ func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	switch {
 	case s.OfTransactions():
 		return e.notCompletedBySecond(), true
-	case strings.HasPrefix(s.Metric, "http_req_"):
+	case metric.IsRequestTime(s.Metric):
 		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {
 			return e.counts(metric.RequestFailed+metric.RateOccurred, s.Selector), true
 		}

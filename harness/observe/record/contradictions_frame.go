@@ -96,7 +96,7 @@ func certainlyAtLeast(h *metric.Hist, limit float64) float64 {
 
 // ofRequestTimes reports whether the SLO judges a time that each request has.
 func (s sampledSLO) ofRequestTimes() bool {
-	return strings.HasPrefix(s.Metric, "http_req_") && s.Aggregate != spec.Rate
+	return metric.IsRequestTime(s.Metric) && s.Aggregate != spec.Rate
 }
 
 // addFailures adds failed requests to the SLOs on times of requests that judge them.

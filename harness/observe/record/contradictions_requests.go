@@ -9,12 +9,6 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// requestTimes are k6's times of each request. The first is the sum of the next three.
-var requestTimes = [...]string{
-	metric.RequestDuration, "http_req_sending", "http_req_waiting", "http_req_receiving",
-	"http_req_blocked", "http_req_connecting", "http_req_tls_handshaking",
-}
-
 // requests are what a frame says of HTTP requests. A worker adds all samples of one at once.
 type requests struct {
 	byName map[string]*requestSums // by scenario and name, which all of these metrics have as labels
@@ -27,7 +21,7 @@ type requests struct {
 // requestSums are what the metrics of some requests say of them.
 type requestSums struct {
 	issued, judged float64 // http_reqs; samples of http_req_failed, of which a script may except requests
-	count, sum     [len(requestTimes)]float64
+	count, sum     [len(metric.RequestTimes)]float64
 }
 
 func newRequests() requests { return requests{byName: map[string]*requestSums{}} }
@@ -39,7 +33,7 @@ func (r *requests) clear() {
 
 // add adds a point, if it is of a metric of requests.
 func (r *requests) add(p metric.Point) {
-	time := slices.Index(requestTimes[:], p.Series.Name)
+	time := slices.Index(metric.RequestTimes[:], p.Series.Name)
 	if time < 0 && p.Series.Name != metric.Requests && p.Series.Name != metric.RequestFailed+metric.RateTotal {
 		return
 	}
@@ -82,7 +76,7 @@ func (r *requests) check() error {
 
 func (s *requestSums) merge(other *requestSums) {
 	s.issued, s.judged = s.issued+other.issued, s.judged+other.judged
-	for i := range requestTimes {
+	for i := range metric.RequestTimes {
 		s.count[i], s.sum[i] = s.count[i]+other.count[i], s.sum[i]+other.sum[i]
 	}
 }
@@ -90,7 +84,7 @@ func (s *requestSums) merge(other *requestSums) {
 func (s *requestSums) check() error {
 	for i, n := range s.count {
 		if n != s.issued && (i == 0 || n > 0) {
-			return fmt.Errorf("%g requests were issued, and %s has %g", s.issued, requestTimes[i], n)
+			return fmt.Errorf("%g requests were issued, and %s has %g", s.issued, metric.RequestTimes[i], n)
 		}
 	}
 	if s.judged > s.issued {
