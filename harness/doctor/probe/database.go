@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay/harness/crash"
+	"assay/harness/foreign"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/sampling"
@@ -57,6 +58,7 @@ type Ledger struct {
 // ExamineDatabase connects and tries the operations of a run, but for those that change
 // something. It reads the profiles' ledgers with the id of a run that has no rows.
 func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
+	defer foreign.Guard(&d.Err) // of a driver, which parses what the server sends
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	driver := databases.Of(dsn)

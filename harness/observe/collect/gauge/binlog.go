@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
@@ -64,7 +65,8 @@ func (q *query) open(context.Context) (err error) {
 	return err
 }
 
-func (q *query) read(ctx context.Context) (float64, error) {
+func (q *query) read(ctx context.Context) (_ float64, err error) {
+	defer foreign.Guard(&err) // of a driver, which parses what the server sends
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var ms sql.NullFloat64

@@ -40,10 +40,11 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
-	conn, err := bare.Connect(ctx)
+	opened, err := bare.Connect(ctx)
 	if err != nil {
 		return nil, dialect.Explain(err, &heard)
 	}
+	conn := guarded{opened.(driverConn)}
 	if err = direct(ctx, conn, &heard); err == nil {
 		err = settle(ctx, conn, c.config)
 	}

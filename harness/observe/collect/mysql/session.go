@@ -61,19 +61,6 @@ func (k killer) Connect(ctx context.Context) (dbdriver.Conn, error) {
 	return s, nil
 }
 
-// driverConn is what a connection of the driver can do.
-type driverConn interface {
-	dbdriver.Conn
-	dbdriver.ConnBeginTx
-	dbdriver.ConnPrepareContext
-	dbdriver.ExecerContext
-	dbdriver.NamedValueChecker
-	dbdriver.Pinger
-	dbdriver.QueryerContext
-	dbdriver.SessionResetter
-	dbdriver.Validator
-}
-
 // endable is a connection that knows its session, to end it.
 type endable struct {
 	driverConn
