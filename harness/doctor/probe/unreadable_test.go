@@ -11,7 +11,7 @@ import (
 // A server whose answers cannot be read is examined nevertheless: each is an error.
 func TestUnreadableDatabase(t *testing.T) {
 	t.Parallel()
-	address := databasetest.MySQLServer(t, func(text string) [][]byte {
+	address := databasetest.MySQLServer(t, "8.4.5", func(text string) [][]byte {
 		switch {
 		case strings.Contains(text, "CONNECTION_ID()"):
 			return databasetest.Text(databasetest.Session, "8.4.5")

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	dbdriver "database/sql/driver"
 	"errors"
@@ -70,8 +71,9 @@ func set(ctx context.Context, conn dbdriver.Conn, variables map[string]string) e
 }
 
 // direct refuses a pooler: the session that executes statements is not the one whose number
-// the greeting told. A proxy that only forwards bytes, as HAProxy in TCP mode does, passes
-// the server's own greeting on.
+// the greeting told, or a pooler names itself, as those numbers may be the same by chance. A
+// proxy that only forwards bytes, as HAProxy in TCP mode does, passes the server's own greeting
+// on.
 func direct(ctx context.Context, conn dbdriver.Conn, heard *database.Heard) error {
 	version, greeted, ok := heard.Greeting()
 	if !ok {
@@ -82,21 +84,27 @@ func direct(ctx context.Context, conn dbdriver.Conn, heard *database.Heard) erro
 	if err != nil {
 		return fmt.Errorf("identify the server: %w", err)
 	}
-	if session == fmt.Sprint(greeted) {
-		return nil
+	comment, err := firstOf(ctx, conn, "SELECT @@version_comment LIMIT 1") // ProxySQL answers this by itself
+	if err != nil && !refused(err) {
+		return fmt.Errorf("identify the server: %w", err)
 	}
-	comment, _ := firstOf(ctx, conn, "SELECT @@version_comment LIMIT 1") // only to name it
-	return database.Pooler(productOf(version+" "+comment), fmt.Sprintf("its greeting names session %d, and session %s answers", greeted, session))
+	switch product := productOf(version + " " + comment); {
+	case session != fmt.Sprint(greeted):
+		return database.Pooler(cmp.Or(product, "such as ProxySQL or MaxScale"), fmt.Sprintf("its greeting names session %d, and session %s answers", greeted, session))
+	case product != "":
+		return database.Pooler(product, "it names itself")
+	}
+	return nil
 }
 
-// productOf is the pooler that names itself in a text, or those that come into question.
+// productOf is the pooler that names itself in a text; empty: none.
 func productOf(text string) string {
 	for _, name := range []string{"ProxySQL", "MaxScale", "RDS Proxy", "MySQL Router", "Vitess"} {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
 			return name
 		}
 	}
-	return "such as ProxySQL or MaxScale"
+	return ""
 }
 
 // firstOf is the first column of a query's first row, as text.

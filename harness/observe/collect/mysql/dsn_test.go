@@ -101,3 +101,30 @@ func TestNoServer(t *testing.T) {
 		}
 	}
 }
+
+// The number of a pooler's session may be that of the server's by chance. It still names itself.
+func TestPoolerNamesItself(t *testing.T) {
+	t.Parallel()
+	for want, told := range map[string][2]string{"": {"8.4.5", "Source distribution"}, "ProxySQL": {"8.0.11", "(ProxySQL)"}, "MaxScale": {"11.4.2-MariaDB-maxscale", "Debian 13"}} {
+		address := databasetest.MySQLServer(t, told[0], func(text string) [][]byte {
+			switch {
+			case strings.Contains(text, "CONNECTION_ID()"), strings.Contains(text, "GET_LOCK"):
+				return databasetest.Text(databasetest.Session)
+			case strings.Contains(text, "@@version_comment"):
+				return databasetest.Text(told[1])
+			case want != "" && text != "":
+				t.Errorf("%s: it executed %s", want, text)
+			}
+			return nil
+		})
+		db, err := databases.Open("u:p@tcp(" + address + ")/shop?sql_mode=%27ANSI%27")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		err = database.Ping(t.Context(), db)
+		if errors.Is(err, database.ErrPooler) != (want != "") || want == "" && err != nil || want != "" && !strings.Contains(err.Error(), "("+want+") answers there, not the server: it names itself") {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}

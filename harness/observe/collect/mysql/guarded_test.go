@@ -28,7 +28,7 @@ var (
 // function.
 func serverThat(t *testing.T, answer func(text string) [][]byte) (dsn string) {
 	t.Helper()
-	return "u:p@tcp(" + databasetest.MySQLServer(t, func(text string) [][]byte {
+	return "u:p@tcp(" + databasetest.MySQLServer(t, "8.4.5", func(text string) [][]byte {
 		switch {
 		case strings.Contains(text, "CONNECTION_ID()"):
 			return databasetest.Text(databasetest.Session, "8.4.5")

@@ -8,13 +8,13 @@ import (
 // Session is the number of each session of a MySQLServer.
 const Session = "7"
 
-// MySQLServer greets as a MySQL server does, accepts every login, and sends to each command,
+// MySQLServer greets as a MySQL server of this version does, accepts every login, and sends to each command,
 // a statement or the preparation of one with its text, what answer returns. nil: OK. It
 // returns its address.
-func MySQLServer(t testing.TB, answer func(text string) [][]byte) string {
+func MySQLServer(t testing.TB, version string, answer func(text string) [][]byte) string {
 	t.Helper()
 	addr, _ := accept(t, func(conn net.Conn) {
-		greeting := "\x0a8.4.5\x00\x07\x00\x00\x00abcdefgh\x00\xff\xf7\x2d\x02\x00\x0f\x00\x15" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + "ijklmnopqrst\x00" + nativePassword + "\x00"
+		greeting := "\x0a" + version + "\x00\x07\x00\x00\x00abcdefgh\x00\xff\xf7\x2d\x02\x00\x0f\x00\x15" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + "ijklmnopqrst\x00" + nativePassword + "\x00"
 		if writePacket(conn, packet{0, []byte(greeting)}) != nil {
 			return
 		}
