@@ -32,6 +32,8 @@ func TestDatabase(t *testing.T) {
 				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
 			onlyRoot(t, root)
 			mysqldtest.Exec(t, root, "CREATE TABLE shop.many (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))", "INSERT INTO shop.many SELECT 'a', NOW(), 'other' FROM "+hundreds+" x, "+hundreds+" y LIMIT 30000", "ANALYZE TABLE shop.many")
+			mysqldtest.Exec(t, root, "CREATE PROCEDURE shop.purge(r TEXT) DELETE FROM shop.orders WHERE run_id = r", "CREATE FUNCTION shop.purged(r TEXT) RETURNS INT DETERMINISTIC BEGIN DELETE FROM shop.orders WHERE run_id = r; RETURN 1; END",
+				"CREATE VIEW shop.own AS SELECT id, at, run_id FROM shop.orders WHERE run_id <> 'other'")
 			service, err := root.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +48,7 @@ func TestDatabase(t *testing.T) {
 			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
 				{Name: "none"},
 				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
-				ledger("scans", "SELECT id, at FROM shop.many WHERE run_id = ?", "CALL shop.nothing(?)", "DELETE FROM shop.many WHERE run_id = ?"),
+				ledger("scans", "SELECT id, at FROM shop.many WHERE run_id = ?", "CALL\nshop.purge(?)", "DELETE FROM shop.many WHERE run_id = ?"),
 				ledger("unread", "SELECT id, at FROM shop.ordres WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
 			})
@@ -87,26 +89,38 @@ func TestDatabase(t *testing.T) {
 			if err := service.Rollback(); err != nil {
 				t.Error(err)
 			}
-			mysqldtest.Exec(t, root, "CREATE USER u IDENTIFIED BY 'p'", "GRANT SELECT ON shop.* TO u")
+			mysqldtest.Exec(t, root, "CREATE USER u IDENTIFIED BY 'p'", "GRANT SELECT ON shop.own TO u")
 			as, err := driver.ParseDSN(dsn)
 			if err != nil {
 				t.Fatal(err)
 			}
 			as.User, as.Passwd = "u", "p"
+			cleaned := func(statement string) error {
+				return ExamineDatabase(t.Context(), as.FormatDSN(), "a-run", []spec.Profile{ledger("good", "SELECT id, at FROM shop.own WHERE run_id = ?", statement)}).Ledgers["good"].Clean
+			}
+			const fromTable, fromView = "DELETE FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.own WHERE run_id = ?"
 			for _, step := range []struct {
-				before, want string
+				before, statement, want string
 			}{
-				{"", "command denied to user"},
-				{"GRANT DELETE ON shop.* TO u", ""},
-				{"SET GLOBAL read_only = ON", "the server takes no writes"},
+				// What cannot be explained is prepared.
+				{"", fromView, "command denied to user"},
+				{"GRANT DELETE ON shop.own TO u", fromView, ""},
+				{"", fromTable, "command denied to user"},
+				{"GRANT EXECUTE ON shop.* TO u", "/* all */ CALL shop.purge(?)", ""},
+				{"", "DO shop.purged(?)", ""},
+				{"", "REMOVE FROM shop.own WHERE run_id = ?", "near 'REMOVE FROM"},
+				{"GRANT SELECT, DELETE ON shop.* TO u", fromTable, ""},
+				{"SET GLOBAL read_only = ON", fromTable, "the server takes no writes"},
 			} {
 				if step.before != "" {
 					mysqldtest.Exec(t, root, step.before)
 				}
-				clean := ExamineDatabase(t.Context(), as.FormatDSN(), "a-run", []spec.Profile{ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?")}).Ledgers["good"].Clean
-				if !says(clean, step.want) {
-					t.Errorf("after %q: %v", step.before, clean)
+				if err := cleaned(step.statement); !says(err, step.want) {
+					t.Errorf("after %q, %s: %v", step.before, step.statement, err)
 				}
+			}
+			if timed := cleaned("SET STATEMENT max_statement_time=60 FOR DELETE FROM shop.orders WHERE run_id = ?"); (timed == nil) != (flavour == "mariadb") {
+				t.Errorf("with a time limit: %v", timed)
 			}
 			if _, has := d.Ledgers["none"]; has {
 				t.Errorf("%+v", d.Ledgers)

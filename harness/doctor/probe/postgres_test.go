@@ -25,7 +25,8 @@ func TestPostgreSQL(t *testing.T) {
 	mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
 	shop := postgrestest.Open(t, s.DatabaseDSN("shop"))
 	mysqldtest.Exec(t, shop, "CREATE TABLE orders (id varchar(40), at timestamptz, day date, run_id uuid)",
-		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind")
+		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind",
+		"CREATE PROCEDURE purge(run text) LANGUAGE sql AS 'DELETE FROM orders WHERE run_id::text = run'")
 	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 	}
@@ -38,6 +39,8 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("no uuid", "SELECT id, at FROM orders WHERE run_id = ?", remove),
 		ledger("a day", "SELECT id, day FROM orders WHERE run_id::text = ?", remove),
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
+		ledger("called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL purge(?)"),
+		ledger("not called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL porge(?)"),
 	})
 	// A slow one does not keep the next from being examined.
 	both := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
@@ -63,6 +66,7 @@ func TestPostgreSQL(t *testing.T) {
 	for name, want := range map[string]struct{ read, clean string }{
 		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
 		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"},
+		"called": {"", ""}, "not called": {"", "procedure porge("},
 	} {
 		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
 			t.Errorf("ledger %s: %+v", name, got)

@@ -37,6 +37,7 @@ const (
 	Canceled                       // another session cancelled the statement
 	Shutdown                       // the server is stopping or not yet started
 	Killed                         // the server ended the session
+	Unexplained                    // a syntax error, as Explainer takes few statements, or the user may not have this one explained
 )
 
 // classes of the conditions, in metrics and reports.

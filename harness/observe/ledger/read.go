@@ -86,22 +86,18 @@ type Scan struct {
 	Rows  int64 // about so many; 0: no table is scanned, or a small one
 }
 
-const (
-	// manyRows take noticeable time to read: a smaller table needs no index.
-	manyRows = 10_000
-	// procedure begins a statement that no server explains.
-	procedure = "CALL"
-)
+// manyRows take noticeable time to read: a smaller table needs no index.
+const manyRows = 10_000
 
 // Explain checks what Remove would execute, without executing it: syntax, tables and rights,
 // and on servers of the MySQL family the largest table that would be scanned. It locks no row.
 func Explain(ctx context.Context, db *database.DB, statements []string, run string) (largest Scan, err error) {
 	defer foreign.Guard(&err)
 	for _, statement := range statements {
-		if word, _, _ := strings.Cut(strings.TrimSpace(statement), " "); strings.EqualFold(word, procedure) {
-			continue
-		}
 		scan, err := explain(ctx, db, statement, run)
+		if db.Dialect.Is(err, database.Unexplained) {
+			err = prepare(ctx, db, statement)
+		}
 		if db.Dialect.Is(err, database.ReadOnly) {
 			err = errReadOnly
 		}
@@ -154,6 +150,16 @@ func explain(ctx context.Context, db *database.DB, statement, run string) (large
 		}
 	}
 	return largest, rows.Err()
+}
+
+// prepare checks a statement that the server does not explain, such as a CALL, or a removal
+// from a view for a user who may not see its tables. Its error is about the statement itself.
+func prepare(ctx context.Context, db *database.DB, statement string) error {
+	prepared, err := db.PrepareContext(ctx, db.Dialect.Bind(statement))
+	if err != nil {
+		return err
+	}
+	return prepared.Close()
 }
 
 // checkColumns requires the columns identity and time. Preflight finds no rows, so that

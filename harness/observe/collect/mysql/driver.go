@@ -114,6 +114,8 @@ var conditions = map[uint16]database.Condition{
 	errKilled:                 database.Killed,
 	errKilledMariaDB:          database.Killed,
 	errIdle:                   database.Killed,
+	code.ER_PARSE_ERROR:       database.Unexplained,
+	code.ER_VIEW_NO_EXPLAIN:   database.Unexplained,
 }
 
 // conditionOf is the condition of an error. ER_OPTION_PREVENTS_STATEMENT is about any

@@ -127,6 +127,7 @@ var conditions = map[string]database.Condition{
 	"57P01": database.Shutdown,      // admin_shutdown
 	"57P02": database.Shutdown,      // crash_shutdown
 	"57P03": database.Shutdown,      // cannot_connect_now
+	"42601": database.Unexplained,   // syntax_error
 }
 
 func serverError(err error) (database.ServerError, bool) {
