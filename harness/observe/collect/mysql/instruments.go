@@ -22,16 +22,15 @@ func (c *Collector) instrument(ctx context.Context) error {
 	}
 	// A statement that is cancelled might still take effect after the restore.
 	ctx = context.WithoutCancel(ctx)
-	others, err := c.link.othersStay(ctx, restorer, guest)
+	others, err := c.link.othersStay(ctx, c.link.flavour.kinds()...)
 	if err != nil {
 		return fmt.Errorf("check for other runs: %w", err)
 	}
-	if others > 0 {
+	if others {
 		c.notes.Add(sampling.SharedServer)
 	}
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
-	kind := restorer
 	for _, s := range c.link.flavour.setups {
 		c.instrumented = true // perhaps, from here on
 		refusal, err := c.switchOn(ctx, s)
@@ -43,8 +42,9 @@ func (c *Collector) instrument(ctx context.Context) error {
 			return err
 		}
 		if c.mayNot[s.table] = refusal != nil && !full(refusal); c.mayNot[s.table] {
-			kind = guest
 			missing, marked = append(missing, marked...), nil
+		} else if err := c.link.join(ctx, s.table); err != nil {
+			return err
 		}
 		c.noteMissing(ctx, s, missing, refusal)
 		for _, name := range marked {
@@ -53,7 +53,10 @@ func (c *Collector) instrument(ctx context.Context) error {
 			}
 		}
 	}
-	return c.link.join(ctx, kind)
+	if len(c.link.places) == 0 {
+		return c.link.join(ctx, guest)
+	}
+	return nil
 }
 
 // read reads which rows are needed and off, and which of them runs have switched on.

@@ -60,7 +60,7 @@ func changed(before, after map[string]string) (names []string) {
 func collectorConnection(t *testing.T, b *bench) int {
 	t.Helper()
 	id := 0
-	if err := b.db.QueryRow("SELECT IS_USED_LOCK('assay run 0')").Scan(&id); err != nil {
+	if err := b.db.QueryRow("SELECT IS_USED_LOCK('assay setup_consumers 0')").Scan(&id); err != nil {
 		t.Fatalf("find the collector's connection: %v", err)
 	}
 	return id

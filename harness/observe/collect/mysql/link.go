@@ -45,9 +45,9 @@ type link struct {
 	id     string // of the collector
 
 	db      *sql.DB
-	conn    *sql.Conn // nil: not connected
-	place   string    // the lock that shows other runs this one; empty: they do not see it
-	flavour *flavour  // nil: never connected
+	conn    *sql.Conn         // nil: not connected
+	places  map[string]string // the locks that show other runs this one, by kind
+	flavour *flavour          // nil: never connected
 }
 
 func newLink(dsn string) (*link, error) {
@@ -55,7 +55,7 @@ func newLink(dsn string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{config: c, schema: c.DBName, id: strings.ToLower(rand.Text())}
+	l := &link{config: c, schema: c.DBName, id: strings.ToLower(rand.Text()), places: map[string]string{}}
 	// Without a schema the collector's own statements stay out of the load's digests.
 	c.DBName = ""
 	c.InterpolateParams = true // one round trip per statement
@@ -212,7 +212,8 @@ func (l *link) dropIfBroken(err error) error {
 func (l *link) drop() {
 	if l.conn != nil {
 		_ = l.conn.Close()
-		l.conn, l.place = nil, ""
+		l.conn = nil
+		clear(l.places)
 	}
 	if l.db != nil {
 		_ = l.db.Close()

@@ -1,8 +1,8 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -11,8 +11,8 @@ import (
 )
 
 // What one run has switched on may be needed by another run on the same server. The run that
-// ends while no other is there that may do it restores all that is marked (setup.go), by
-// whichever run.
+// ends while no other is there that may restore a table restores all that is marked in it
+// (setup.go), by whichever run.
 
 // restoreTimeout is how long a restore that fails is tried again, with a reconnect if it
 // needs one. A try is bounded by itself, and may first wait for the setup lock.
@@ -38,48 +38,65 @@ func (c *Collector) restore() error {
 	}
 }
 
-func (c *Collector) restoreOnce(ctx context.Context) (err error) {
+func (c *Collector) restoreOnce(ctx context.Context) error {
 	if err := c.link.open(ctx); err != nil {
 		return err
 	}
 	// Of several runs that end at once, each sees that the others end.
 	c.link.leave(ctx)
-	others, err := c.link.othersStay(ctx, restorer)
-	if err == nil && others == 0 {
-		c.link.lock(ctx)                           // held until the session ends
-		others, err = c.link.others(ctx, restorer) // one may have begun meanwhile
+	var may []setup
+	var tables []string
+	for _, s := range c.link.flavour.setups {
+		if !c.mayNot[s.table] {
+			may, tables = append(may, s), append(tables, s.table)
+		}
 	}
+	if len(may) == 0 {
+		return nil
+	}
+	if _, err := c.link.othersStay(ctx, tables...); err != nil {
+		return fmt.Errorf("check for other runs: %w", err)
+	}
+	c.link.lock(ctx) // held until the session ends
+	var failed error
+	for _, s := range may {
+		failed = cmp.Or(failed, c.restoreTable(ctx, s))
+	}
+	return failed
+}
+
+// restoreTable restores a table, unless another run does.
+func (c *Collector) restoreTable(ctx context.Context, s setup) error {
+	others, err := c.link.others(ctx, s.table)
 	switch {
 	case err != nil:
 		return fmt.Errorf("check for other runs: %w", err)
-	case others > 0:
+	case others:
 		c.notes.Add(sampling.SharedServer)
 		return nil
 	}
-	for _, s := range c.link.flavour.setups {
-		// Who may not remove a mark must not restore its row: the mark would remain, and be
-		// taken for one of a row that somebody switches on later.
-		for _, statement := range append([]string{s.none().forgetMissing()}, s.restore()...) {
-			e := c.link.exec(ctx, statement)
-			if e != nil && !c.mayNot[s.table] {
-				err = errors.Join(err, e)
-			}
-			if e != nil {
-				break
-			}
+	// Who may not remove a mark must not restore its row: the mark would remain, and be
+	// taken for one of a row that somebody switches on later.
+	for _, statement := range append([]string{s.none().forgetMissing()}, s.restore()...) {
+		if err := c.link.exec(ctx, statement); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // leftOn says what runs have left on that ended without restoring it, and what restores it;
 // empty: nothing.
 func (c *Collector) leftOn(ctx context.Context) (string, error) {
-	if others, err := c.link.othersStay(ctx, restorer); err != nil || others > 0 {
-		return "", err
-	}
 	n := 0
 	for _, s := range c.link.flavour.setups {
+		others, err := c.link.othersStay(ctx, s.table)
+		if err != nil {
+			return "", err
+		}
+		if others {
+			continue
+		}
 		_, marked, err := c.read(ctx, s)
 		if err != nil {
 			return "", err

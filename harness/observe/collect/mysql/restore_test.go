@@ -165,6 +165,27 @@ func runWithAGuest(t *testing.T, b *bench) {
 	expectRestored(t, b, before, "all have ended")
 }
 
+// Of two runs that may restore one of the setup tables alone, the one that ends first leaves it
+// on, and the last restores it. The other table, which neither may, stays as it was.
+func runsWithSomeRights(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db, "CREATE USER 'partial'@'%' IDENTIFIED BY 'p'", "GRANT SELECT ON performance_schema.* TO 'partial'@'%'", "GRANT PROCESS ON *.* TO 'partial'@'%'",
+		"GRANT UPDATE ON performance_schema.setup_consumers TO 'partial'@'%'", "GRANT INSERT, DELETE ON performance_schema.setup_objects TO 'partial'@'%'")
+	dsn := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "partial", "p" })
+	before := setupRows(t, b.db)
+	first := started(t, dsn)
+	during := setupRows(t, b.db)
+	if on := changed(before, during); len(on) == 0 || slices.ContainsFunc(on, func(name string) bool { return strings.Contains(name, "/") }) {
+		t.Errorf("switched on: %q", on)
+	}
+	second := started(t, dsn)
+	whole := started(t, b.dsn)
+	closed(t, first)
+	closed(t, whole)
+	expectSetup(t, b, during, "the second runs, and keeps its table on")
+	closed(t, second)
+	expectRestored(t, b, before, "all have ended")
+}
+
 // When runs end at the same time, the last one restores the setup.
 func runsEndAtOnce(t *testing.T, b *bench) { endAtOnce(t, b, 1) }
 

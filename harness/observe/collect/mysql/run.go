@@ -108,11 +108,11 @@ func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read the holders of row locks: %w", err)
 	}
 	if w.reads++; w.reads%otherRunsEvery == 0 {
-		others, err := w.c.link.others(ctx, restorer, guest)
+		others, err := w.c.link.others(ctx, w.c.link.flavour.kinds()...)
 		if err != nil {
 			return all, fmt.Errorf("check for other runs: %w", err)
 		}
-		if others > 0 {
+		if others {
 			w.c.notes.Add(sampling.SharedServer)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	setupLock = "assay setup"
 	// ownLock is held by all sessions of one collector in turn.
 	ownLock = "assay collector "
-	// placeLock is held by a run during its sessions, one of places of its kind.
+	// placeLock is held by a run during its sessions, one of places of each kind.
 	placeLock = "assay %s %d"
 	places    = 32
 
@@ -34,14 +34,19 @@ const (
 	endingTimeout = time.Second
 )
 
-// Kinds of runs.
-const (
-	// restorer is a run that may restore what runs have switched on: while one lasts, nobody
-	// else does.
-	restorer = "run"
-	// guest is a run that may not. Others do not leave anything on for it.
-	guest = "guest"
-)
+// A run holds a place of the kind of each setup table that it may restore: while one is held,
+// nobody else restores that table. guest is the kind of a run that may restore none. Others do
+// not leave anything on for it.
+const guest = "guest"
+
+// kinds are those of all runs.
+func (f *flavour) kinds() []string {
+	all := []string{guest}
+	for _, s := range f.setups {
+		all = append(all, s.table)
+	}
+	return all
+}
 
 // lock acquires the setup lock.
 func (l *link) lock(ctx context.Context) {
@@ -77,9 +82,9 @@ func (l *link) release(ctx context.Context, name string) {
 	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", name) // a lost session holds no lock
 }
 
-// join makes this session one of a run of this kind, unless it is already.
+// join takes a place of this kind, unless this session has one.
 func (l *link) join(ctx context.Context, kind string) error {
-	if l.place != "" {
+	if l.places[kind] != "" {
 		return nil
 	}
 	for i := range places {
@@ -89,24 +94,24 @@ func (l *link) join(ctx context.Context, kind string) error {
 			return err
 		}
 		if got {
-			l.place = name
+			l.places[kind] = name
 			return nil
 		}
 	}
-	slog.Debug("database collector is not seen by other runs: all places are taken")
+	slog.Debug("database collector is not seen by other runs: all places are taken", "kind", kind)
 	return nil
 }
 
-// leave undoes join.
+// leave gives up all places.
 func (l *link) leave(ctx context.Context) {
-	if l.place != "" {
-		l.release(ctx, l.place)
-		l.place = ""
+	for kind, name := range l.places {
+		l.release(ctx, name)
+		delete(l.places, kind)
 	}
 }
 
-// others counts the other runs of these kinds on the server.
-func (l *link) others(ctx context.Context, kinds ...string) (n int, err error) {
+// others reports whether another run on the server has a place of these kinds.
+func (l *link) others(ctx context.Context, kinds ...string) (found bool, err error) {
 	var holders []string
 	for _, kind := range kinds {
 		for i := range places {
@@ -118,25 +123,20 @@ func (l *link) others(ctx context.Context, kinds ...string) (n int, err error) {
 	err = l.query(ctx, statement, []any{ownLock + l.id}, func(rows *sql.Rows) error {
 		var session, own, all string
 		err := rows.Scan(&session, &own, &all)
-		for _, holder := range strings.Fields(all) {
-			if !slices.Contains([]string{session, own}, holder) {
-				n++
-			}
-		}
+		found = slices.ContainsFunc(strings.Fields(all), func(holder string) bool { return holder != session && holder != own })
 		return err
 	})
 	if refused(err) { // as tryLock
-		return 0, nil
+		return false, nil
 	}
-	return n, err
+	return found, err
 }
 
-// othersStay counts the other runs of these kinds. It waits for sessions that are just
-// ending.
-func (l *link) othersStay(ctx context.Context, kinds ...string) (int, error) {
+// othersStay is others, once sessions that are just ending have ended.
+func (l *link) othersStay(ctx context.Context, kinds ...string) (bool, error) {
 	for deadline := time.Now().Add(endingTimeout); ; time.Sleep(retryInterval) {
-		if n, err := l.others(ctx, kinds...); err != nil || n == 0 || time.Now().After(deadline) {
-			return n, err
+		if found, err := l.others(ctx, kinds...); err != nil || !found || time.Now().After(deadline) {
+			return found, err
 		}
 	}
 }

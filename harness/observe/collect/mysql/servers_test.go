@@ -51,6 +51,7 @@ func TestSetup(t *testing.T) {
 			{"cancelled start is restored", cancelledStartIsRestored},
 			{"two runs at once", twoRunsAtOnce},
 			{"run with a guest", runWithAGuest},
+			{"runs with some rights", runsWithSomeRights},
 			{"runs end at once", runsEndAtOnce},
 			{"examining does not count as a run", examiningDoesNotCountAsARun},
 			{"killed run is restored", killedRunIsRestored},
