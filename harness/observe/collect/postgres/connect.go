@@ -27,9 +27,9 @@ const (
 	maxMessage = 64 << 20
 )
 
-// connector opens connections that end at the server itself: a pooler is refused. All
-// settings are startup parameters: no statement that a pooler could pass on to the
-// connection of another client sets anything.
+// connector opens connections that end at the server itself: a pooler is refused. Settings
+// are startup parameters: no statement that a pooler could pass on to the connection of
+// another client sets anything.
 type connector struct {
 	config *pgx.ConnConfig
 	intake *database.Intake
@@ -64,7 +64,10 @@ func (c connector) connect(ctx context.Context) (_ *stdlib.Conn, err error) {
 		return nil, connectError{dialect.Explain(refusal(err), &heard)}
 	}
 	conn := opened.(*stdlib.Conn)
-	if err := direct(ctx, conn.Conn()); err != nil {
+	if err = direct(ctx, conn.Conn()); err == nil {
+		err = lift(ctx, conn.Conn())
+	}
+	if err != nil {
 		_ = conn.Close() // nothing was done
 		return nil, dialect.Explain(err, &heard)
 	}
@@ -126,6 +129,19 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 		return nil // as a server answers: it has no such parameter
 	}
 	return database.Pooler("Pgpool-II", "it answers SHOW pool_version with "+version)
+}
+
+// lift lifts the limit on the time of a transaction, unless the DSN names it. It cannot be a
+// startup parameter: servers before version 17 refuse those that they do not know.
+func lift(ctx context.Context, conn *pgx.Conn) error {
+	const limit = "transaction_timeout"
+	if _, named := conn.Config().RuntimeParams[limit]; named || majorOf(conn) < 17 {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, ownPrefix+" SET "+limit+" = 0", pgx.QueryExecModeSimpleProtocol); err != nil {
+		return fmt.Errorf("set up session: %w", err)
+	}
+	return nil
 }
 
 // connectError is a failed connection as one line: the driver's error has one line per

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -90,10 +91,8 @@ func (l *link) restart(ctx context.Context, parameters map[string]string) {
 }
 
 // majorOf returns the major version of the server; 0: unknown.
-func majorOf(conn *pgx.Conn) int {
-	version, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
-	digits, _, _ := strings.Cut(version, ".")
-	major, _ := strconv.Atoi(strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")) // 19beta1
+func majorOf(conn *pgx.Conn) (major int) {
+	_, _ = fmt.Sscanf(conn.PgConn().ParameterStatus("server_version"), "%d", &major) // of 19beta1, too
 	return major
 }
 

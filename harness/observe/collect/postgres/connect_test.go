@@ -1,0 +1,116 @@
+package postgres_test
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/database"
+)
+
+// server accepts every login as a PostgreSQL server of this version does, executes nothing,
+// and returns its address, and the statements that it was sent.
+func server(t *testing.T, version string) (address string, statements func() []string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all []string
+	var serving sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); serving.Wait() })
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				answer(pgproto3.NewBackend(conn, conn), version, conn.RemoteAddr().(*net.TCPAddr).Port, func(statement string) {
+					mu.Lock()
+					defer mu.Unlock()
+					all = append(all, statement)
+				})
+			})
+		}
+	})
+	return l.Addr().String(), func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func answer(b *pgproto3.Backend, version string, port int, hear func(statement string)) {
+	startup, err := b.ReceiveStartupMessage()
+	if err != nil {
+		return
+	}
+	begun, ok := startup.(*pgproto3.StartupMessage)
+	if !ok {
+		return
+	}
+	const session = 7
+	b.Send(&pgproto3.AuthenticationOk{})
+	for name, value := range map[string]string{"server_version": version, "client_encoding": "UTF8", "standard_conforming_strings": "on"} {
+		b.Send(&pgproto3.ParameterStatus{Name: name, Value: value})
+	}
+	b.Send(&pgproto3.BackendKeyData{ProcessID: session, SecretKey: []byte{1, 2, 3, 4}})
+	for {
+		b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		if b.Flush() != nil {
+			return
+		}
+		message, err := b.Receive()
+		if err != nil {
+			return
+		}
+		query, ok := message.(*pgproto3.Query)
+		if !ok {
+			return
+		}
+		hear(query.String)
+		if !strings.Contains(query.String, "pg_backend_pid()") {
+			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SET")})
+			continue
+		}
+		var fields []pgproto3.FieldDescription
+		for _, kind := range []uint32{23, 25, 23} { // int4, text, int4
+			fields = append(fields, pgproto3.FieldDescription{Name: []byte("c"), DataTypeOID: kind, DataTypeSize: -1, TypeModifier: -1})
+		}
+		b.Send(&pgproto3.RowDescription{Fields: fields})
+		b.Send(&pgproto3.DataRow{Values: [][]byte{[]byte(strconv.Itoa(session)), []byte(begun.Parameters["assay.connection"]), []byte(strconv.Itoa(port))}})
+		b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
+	}
+}
+
+// Servers of version 17 and later have a limit on the time of a transaction, which may be the
+// default of a role. It is lifted, unless the DSN says what it is.
+func TestTransactionTimeoutIsLifted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version, parameters string
+		want                bool
+	}{{"16.9", "", false}, {"17.0", "", true}, {"18beta1", "", true}, {"17.5", "&transaction_timeout=5000", false}} {
+		address, statements := server(t, c.version)
+		db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable" + c.parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := database.Ping(t.Context(), db); err != nil {
+			t.Errorf("%s: %v", c.version, err)
+		}
+		if lifted := slices.Contains(statements(), "/* assay */ SET transaction_timeout = 0"); lifted != c.want {
+			t.Errorf("%s%s: it was sent %q", c.version, c.parameters, statements())
+		}
+	}
+}
