@@ -25,6 +25,7 @@ type Collector struct {
 	instrumented bool            // the setup of a server may have been changed
 	mayNot       map[string]bool // setup tables that the server does not change for this user
 	switched     []string        // what is on because of runs, for the record
+	unread       bool            // something may be on that is not among switched
 	notes        collect.Notes
 	closed       bool
 

@@ -32,16 +32,17 @@ func (c *Collector) instrument(ctx context.Context) error {
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
 	for _, s := range c.link.flavour.setups {
-		c.instrumented = true // perhaps, from here on
+		c.instrumented, c.unread = true, true // perhaps, from here on
 		refusal, err := c.switchOn(ctx, s)
 		if err != nil {
 			return fmt.Errorf("change %s: %w", s.table, err)
 		}
+		c.mayNot[s.table] = refusal != nil && !full(refusal)
 		missing, marked, err := c.read(ctx, s)
 		if err != nil {
 			return err
 		}
-		if c.mayNot[s.table] = refusal != nil && !full(refusal); c.mayNot[s.table] {
+		if c.mayNot[s.table] {
 			missing, marked = append(missing, marked...), nil
 		} else if err := c.link.join(ctx, s.table); err != nil {
 			return err
@@ -53,6 +54,7 @@ func (c *Collector) instrument(ctx context.Context) error {
 			}
 		}
 	}
+	c.unread = false
 	if len(c.link.places) == 0 {
 		return c.link.join(ctx, guest)
 	}

@@ -18,8 +18,8 @@ import (
 // needs one. A try is bounded by itself, and may first wait for the setup lock.
 const restoreTimeout = 8 * time.Second
 
-// restore restores what this run and earlier ones have switched on. For what earlier ones
-// have left on it tries only once.
+// restore restores what this run and earlier ones have switched on. For what only earlier ones
+// have left on it tries once.
 func (c *Collector) restore() error {
 	if !c.instrumented {
 		return nil
@@ -29,7 +29,7 @@ func (c *Collector) restore() error {
 		switch {
 		case err == nil:
 			return nil
-		case len(c.switched) == 0:
+		case len(c.switched) == 0 && (!c.unread || denied(err)): // who may not restore has not switched on either
 			slog.Debug("database collector cannot restore what earlier runs left on", "err", err)
 			return nil
 		case time.Now().After(deadline):

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -388,6 +389,33 @@ func killedRunIsRestoredAsRightsAllow(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "GRANT DELETE ON performance_schema.setup_objects TO 'some'@'%'")
 	closed(t, started(t, dsn))
 	expectRestored(t, b, before, "the user may restore all again")
+}
+
+// A run that has switched instruments on, and then cannot read which, restores them as any
+// other: it tries again.
+func failedStartIsRestored(t *testing.T, b *bench) {
+	dsn := rights(t, b, "late")
+	before := setupRows(t, b.db)
+	c := mysql.New(with(t, dsn, func(c *driver.Config) {
+		const read = "SELECT s.NAME FROM performance_schema.setup_consumers s JOIN performance_schema."
+		c.Addr = databasetest.RewritingProxy(t, c.Addr, read+"setup_objects", read+"no_such_table")
+	}))
+	if err := c.Start(t.Context()); err == nil || len(changed(before, setupRows(t, b.db))) == 0 {
+		t.Fatalf("start: %v", err)
+	}
+	var session int
+	if err := b.db.QueryRow("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'late'").Scan(&session); err != nil {
+		t.Fatal(err)
+	}
+	mysqldtest.Exec(t, b.db, "ALTER USER 'late'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", session))
+	ended := make(chan error, 1)
+	go func() { ended <- c.Close() }()
+	time.Sleep(time.Second)
+	mysqldtest.Exec(t, b.db, "ALTER USER 'late'@'%' ACCOUNT UNLOCK")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	expectRestored(t, b, before, "the failed run has ended")
 }
 
 // Where marks cannot be written nothing is switched on: it could not be restored.

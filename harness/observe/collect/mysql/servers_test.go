@@ -49,6 +49,7 @@ func TestSetup(t *testing.T) {
 		sequence([]benchTest{
 			{"instruments are restored", instrumentsAreRestored},
 			{"cancelled start is restored", cancelledStartIsRestored},
+			{"failed start is restored", failedStartIsRestored},
 			{"two runs at once", twoRunsAtOnce},
 			{"run with a guest", runWithAGuest},
 			{"runs with some rights", runsWithSomeRights},
