@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,11 +41,25 @@ func (connector) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
 // Connect connects.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.connect(ctx)
+	opened, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return conn, nil
+	return conn{opened}, nil
+}
+
+// conn is a connection whose Close waits until a statement that was given up is cancelled in
+// the server, which the driver does in a goroutine: the process may end with its last Close.
+type conn struct{ *stdlib.Conn }
+
+// Close closes the connection.
+func (c conn) Close() error {
+	err := c.Conn.Close()
+	select {
+	case <-c.Conn.Conn().PgConn().CleanupDone():
+	case <-time.After(database.ConnectTimeout):
+	}
+	return err
 }
 
 func (c connector) connect(ctx context.Context) (_ *stdlib.Conn, err error) {

@@ -1,12 +1,16 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -14,8 +18,8 @@ import (
 	"assay/harness/observe/database"
 )
 
-// server accepts every login as a PostgreSQL server of this version does, executes nothing,
-// and returns its address, and the statements that it was sent.
+// server accepts every login as a PostgreSQL server of this version does, answers simple
+// queries alone, and returns its address, and what it was sent.
 func server(t *testing.T, version string) (address string, statements func() []string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,6 +60,8 @@ func answer(b *pgproto3.Backend, version string, port int, hear func(statement s
 	}
 	begun, ok := startup.(*pgproto3.StartupMessage)
 	if !ok {
+		time.Sleep(300 * time.Millisecond) // as a busy server
+		hear(fmt.Sprintf("%T", startup))
 		return
 	}
 	const session = 7
@@ -74,8 +80,11 @@ func answer(b *pgproto3.Backend, version string, port int, hear func(statement s
 			return
 		}
 		query, ok := message.(*pgproto3.Query)
-		if !ok {
-			return
+		for !ok { // until the connection ends
+			if _, ended := message.(*pgproto3.Terminate); ended || err != nil {
+				return
+			}
+			message, err = b.Receive()
 		}
 		hear(query.String)
 		if !strings.Contains(query.String, "pg_backend_pid()") {
@@ -112,5 +121,27 @@ func TestTransactionTimeoutIsLifted(t *testing.T) {
 		if lifted := slices.Contains(statements(), "/* assay */ SET transaction_timeout = 0"); lifted != c.want {
 			t.Errorf("%s%s: it was sent %q", c.version, c.parameters, statements())
 		}
+	}
+}
+
+// Once a database is closed, a statement that was given up has been cancelled in the server.
+func TestGivenUpStatementIsCancelled(t *testing.T) {
+	t.Parallel()
+	address, statements := server(t, "15.13")
+	db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := database.Ping(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	ctx, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer giveUp()
+	if _, err := db.ExecContext(ctx, "DELETE FROM orders WHERE run_id = $1", "r"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	_ = db.Close()
+	if all := statements(); !slices.Contains(all, "*pgproto3.CancelRequest") {
+		t.Errorf("the server heard %q", all)
 	}
 }
