@@ -26,6 +26,7 @@ type Collector struct {
 	mayNot       map[string]bool // setup tables that the server does not change for this user
 	switched     []string        // what is on because of runs, for the record
 	unread       bool            // something may be on that is not among switched
+	at           string          // the server where something may be on; empty: none
 	notes        collect.Notes
 	closed       bool
 

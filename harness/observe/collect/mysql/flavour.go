@@ -15,6 +15,7 @@ import (
 type flavour struct {
 	name      wait.Server // in records and in package wait
 	oldest    int         // first major version whose waits can be read
+	identity  string      // expression that tells servers apart
 	session   []string    // statements that set up a session, each of which may be refused
 	setups    []setup     // what must be on
 	change    string      // in front of a statement that changes them, to give it time
@@ -62,7 +63,7 @@ const (
 )
 
 var mySQL = flavour{
-	name: wait.MySQL, oldest: 8,
+	name: wait.MySQL, oldest: 8, identity: "CONCAT(@@hostname, ':', @@port, ', server_uuid ', @@server_uuid)",
 	session: []string{
 		fmt.Sprintf("SET SESSION max_execution_time = %d", statementTimeout.Milliseconds()),
 		// Statements that use no index are logged, however fast, unless they examine fewer
@@ -81,7 +82,7 @@ FROM information_schema.INNODB_METRICS WHERE NAME IN ('lock_deadlocks', 'trx_rse
 }
 
 var mariaDB = flavour{
-	name: wait.MariaDB,
+	name: wait.MariaDB, identity: "CONCAT(@@hostname, ':', @@port, ', server_id ', @@server_id)",
 	session: []string{
 		fmt.Sprintf("SET SESSION max_statement_time = %g, slow_query_log = OFF", statementTimeout.Seconds()),
 		noGeneralLog,

@@ -29,8 +29,17 @@ func (c *Collector) instrument(ctx context.Context) error {
 	if others {
 		c.notes.Add(sampling.SharedServer)
 	}
+	now, err := c.identity(ctx)
+	if err != nil {
+		return fmt.Errorf("identify the server: %w", err)
+	}
+	if c.at != "" && c.at != now && len(c.switched) > 0 {
+		c.notes.Add("database: another server answers since a reconnect, and %d instruments and consumers are still on at the former one (%s), unless it was restarted; run there as an administrator: %s",
+			len(c.switched), c.at, restoreSQL())
+	}
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
+	c.at = now
 	for _, s := range c.link.flavour.setups {
 		c.instrumented, c.unread = true, true // perhaps, from here on
 		refusal, err := c.switchOn(ctx, s)
@@ -59,6 +68,12 @@ func (c *Collector) instrument(ctx context.Context) error {
 		return c.link.join(ctx, guest)
 	}
 	return nil
+}
+
+// identity is what tells the server from others, in words.
+func (c *Collector) identity(ctx context.Context) (name string, err error) {
+	err = c.link.query(ctx, "SELECT "+c.link.flavour.identity, nil, func(rows *sql.Rows) error { return rows.Scan(&name) })
+	return name, err
 }
 
 // read reads which rows are needed and off, and which of them runs have switched on.

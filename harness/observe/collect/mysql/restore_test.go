@@ -505,7 +505,8 @@ func TestSetupOfARestartedServerStays(t *testing.T) {
 }
 
 // After a failover the run restores what it has switched on at the new server, and nothing
-// that was on there before. What it has left on at the old one, the next run there restores.
+// that was on there before. What it has left on at the old one, as after a planned switchover,
+// it says, and the next run there restores it.
 func TestSetupOfAnotherServerStays(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.3)
@@ -529,6 +530,9 @@ func TestSetupOfAnotherServerStays(t *testing.T) {
 		t.Error(err)
 	}
 	closed(t, c)
+	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "still on at the former one (") || !strings.Contains(notes, fmt.Sprintf(":%d, server_id ", old.server.Port())) || !strings.Contains(notes, "UPDATE performance_schema.setup_consumers") {
+		t.Errorf("notes: %q", notes)
+	}
 	expectRestored(t, next, beforeNext, "the run has ended at the new server")
 	if marks(t, old) == 0 {
 		t.Error("nothing is marked at the old server")
