@@ -43,7 +43,9 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 		return err
 	}
 	// Of several runs that end at once, each sees that the others end.
-	c.link.leave(ctx)
+	if err := c.link.leave(ctx); err != nil {
+		return err
+	}
 	var may []setup
 	var tables []string
 	for _, s := range c.link.flavour.setups {
@@ -88,9 +90,14 @@ func (c *Collector) restoreTable(ctx context.Context, s setup) error {
 // leftOn says what runs have left on that ended without restoring it, and what restores it;
 // empty: nothing.
 func (c *Collector) leftOn(ctx context.Context) (string, error) {
+	if _, err := c.link.othersStay(ctx, append(c.link.flavour.kinds(), ending)...); err != nil {
+		return "", err
+	}
+	c.link.lock(ctx) // a run that begins is not seen until it has it no more
+	defer c.link.unlock(ctx)
 	n := 0
 	for _, s := range c.link.flavour.setups {
-		others, err := c.link.othersStay(ctx, s.table)
+		others, err := c.link.others(ctx, s.table, ending)
 		if err != nil {
 			return "", err
 		}

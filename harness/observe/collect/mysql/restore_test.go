@@ -5,6 +5,7 @@ package mysql_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"os"
@@ -309,6 +310,25 @@ func leftoversAreExamined(t *testing.T, b *bench) {
 		t.Errorf("during a run: %q", text)
 	}
 	kill()
+	whileLocked(t, b, "assay ending run 0", func(*sql.Conn) {
+		if text := left(); text != "" {
+			t.Errorf("while a run restores: %q", text)
+		}
+	})
+	whileLocked(t, b, "assay setup", func(begins *sql.Conn) {
+		seen := make(chan error, 1)
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			_, err := begins.ExecContext(context.Background(), "DO GET_LOCK('assay setup_consumers 0', 0), GET_LOCK('assay setup_instruments 0', 0), RELEASE_LOCK('assay setup')")
+			seen <- err
+		}()
+		if text := left(); text != "" {
+			t.Errorf("while a run begins: %q", text)
+		}
+		if err := <-seen; err != nil {
+			t.Error(err)
+		}
+	})
 	text := left()
 	why, sql, _ := strings.Cut(text, "; run as an administrator: ")
 	if want := fmt.Sprintf("%d instruments and consumers are on since a run", len(changed(before, during))); !strings.Contains(why, want) {
@@ -321,6 +341,24 @@ func leftoversAreExamined(t *testing.T, b *bench) {
 	expectRestored(t, b, before, "the SQL was run")
 	if text := left(); text != "" {
 		t.Errorf("restored: %q", text)
+	}
+}
+
+// whileLocked does something while a session, as one of another run, has a lock.
+func whileLocked(t *testing.T, b *bench, name string, do func(*sql.Conn)) {
+	t.Helper()
+	conn, err := b.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var got int
+	if err := conn.QueryRowContext(t.Context(), "SELECT GET_LOCK(?, 9)", name).Scan(&got); err != nil || got != 1 {
+		t.Fatalf("lock %s: %d, %v", name, got, err)
+	}
+	do(conn)
+	if _, err := conn.ExecContext(t.Context(), "DO RELEASE_ALL_LOCKS()"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -35,11 +35,15 @@ const (
 )
 
 // A run holds a place of the kind of each setup table that it may restore: while one is held,
-// nobody else restores that table. guest is the kind of a run that may restore none. Others do
-// not leave anything on for it.
-const guest = "guest"
+// nobody else restores that table.
+const (
+	// guest is the kind of a run that may restore none. Others do not leave anything on for it.
+	guest = "guest"
+	// ending is the kind of a run that has given up its other places, and restores what is on.
+	ending = "ending run"
+)
 
-// kinds are those of all runs.
+// kinds are those of all runs that last.
 func (f *flavour) kinds() []string {
 	all := []string{guest}
 	for _, s := range f.setups {
@@ -102,12 +106,16 @@ func (l *link) join(ctx context.Context, kind string) error {
 	return nil
 }
 
-// leave gives up all places.
-func (l *link) leave(ctx context.Context) {
+// leave gives up all places, for one of a run that ends.
+func (l *link) leave(ctx context.Context) error {
+	err := l.join(ctx, ending)
 	for kind, name := range l.places {
-		l.release(ctx, name)
-		delete(l.places, kind)
+		if kind != ending {
+			l.release(ctx, name)
+			delete(l.places, kind)
+		}
 	}
+	return err
 }
 
 // others reports whether another run on the server has a place of these kinds.
