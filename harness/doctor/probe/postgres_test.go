@@ -87,6 +87,7 @@ func TestPostgreSQL(t *testing.T) {
 		{blind, "", "", ""},
 		{blind + "?default_transaction_read_only=on", "", "", "the server takes no writes"},
 		{blind + "?statement_timeout=5", "", "statement timeout", ""},
+		{blind + "?options=-c%20statement_timeout%3D5", "", "statement timeout", ""},
 		{blind, "REVOKE DELETE ON orders FROM blind", "", "permission denied for table orders"},
 	} {
 		if step.before != "" {

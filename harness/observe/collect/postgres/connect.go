@@ -150,7 +150,7 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 // startup parameter: servers before version 17 refuse those that they do not know.
 func lift(ctx context.Context, conn *pgx.Conn) error {
 	const limit = "transaction_timeout"
-	if _, named := conn.Config().RuntimeParams[limit]; named || majorOf(conn) < 17 {
+	if names(conn.Config().RuntimeParams, limit) || majorOf(conn) < 17 {
 		return nil
 	}
 	if _, err := conn.Exec(ctx, ownPrefix+" SET "+limit+" = 0", pgx.QueryExecModeSimpleProtocol); err != nil {

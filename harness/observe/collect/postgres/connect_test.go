@@ -64,6 +64,9 @@ func answer(b *pgproto3.Backend, version string, port int, hear func(statement s
 		hear(fmt.Sprintf("%T", startup))
 		return
 	}
+	for name, value := range begun.Parameters {
+		hear(name + "=" + value)
+	}
 	const session = 7
 	b.Send(&pgproto3.AuthenticationOk{})
 	for name, value := range map[string]string{"server_version": version, "client_encoding": "UTF8", "standard_conforming_strings": "on"} {
@@ -108,7 +111,7 @@ func TestTransactionTimeoutIsLifted(t *testing.T) {
 	for _, c := range []struct {
 		version, parameters string
 		want                bool
-	}{{"16.9", "", false}, {"17.0", "", true}, {"18beta1", "", true}, {"17.5", "&transaction_timeout=5000", false}} {
+	}{{"16.9", "", false}, {"17.0", "", true}, {"18beta1", "", true}, {"17.5", "&Transaction_timeout=5000", false}, {"17.5", "&options=-c%20transaction_timeout%3D5s", false}} {
 		address, statements := server(t, c.version)
 		db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable" + c.parameters)
 		if err != nil {
@@ -143,5 +146,35 @@ func TestGivenUpStatementIsCancelled(t *testing.T) {
 	_ = db.Close()
 	if all := statements(); !slices.Contains(all, "*pgproto3.CancelRequest") {
 		t.Errorf("the server heard %q", all)
+	}
+}
+
+// What the DSN's parameters name, in whatever way and case, is theirs to say.
+func TestParametersOfTheDSNComeLast(t *testing.T) {
+	t.Parallel()
+	for parameters, want := range map[string][]string{
+		"":                           {"datestyle=ISO", "lock_timeout=0", "statement_timeout=0", "timezone=UTC"},
+		"DateStyle=SQL&TimeZone=CET": {"datestyle=SQL", "lock_timeout=0", "statement_timeout=0", "timezone=UTC"},
+		"options=-c%20statement_timeout%3D5000%20--lock-timeout%3D7%20-cDateStyle%3DSQL": {"timezone=UTC"},
+	} {
+		address, heard := server(t, "15.13")
+		db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable&" + parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := database.Ping(t.Context(), db); err != nil {
+			t.Errorf("%s: %v", parameters, err)
+		}
+		var got []string
+		for _, text := range heard() {
+			name, _, _ := strings.Cut(text, "=")
+			if slices.Contains([]string{"datestyle", "lock_timeout", "statement_timeout", "timezone"}, strings.ToLower(name)) {
+				got = append(got, text)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", parameters, got, want)
+		}
 	}
 }

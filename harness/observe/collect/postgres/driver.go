@@ -49,7 +49,7 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 	}
 	c.ConnectTimeout = database.ConnectTimeout
 	for name, value := range meaning {
-		if _, named := c.RuntimeParams[name]; !named {
+		if !names(c.RuntimeParams, name) {
 			c.RuntimeParams[name] = value
 		}
 	}

@@ -3,8 +3,11 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +32,25 @@ func parse(dsn string) (*url.URL, *pgx.ConnConfig, error) {
 		}
 		return nil, nil, fmt.Errorf("read DSN: %w", why)
 	}
+	given := c.RuntimeParams
+	c.RuntimeParams = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(given)) { // TimeZone is timezone
+		c.RuntimeParams[strings.ToLower(name)] = given[name]
+	}
 	return u, c, nil
+}
+
+// option matches a setting in the parameter `options`: -c name=value, or --name=value.
+var option = regexp.MustCompile(`(?:^|\s)(?:-c\s*|--)([\w.-]+)\s*=`)
+
+// names reports whether the parameters of a DSN have a setting, by itself or among the
+// options, which a server applies first.
+func names(parameters map[string]string, setting string) bool {
+	_, named := parameters[setting]
+	for _, o := range option.FindAllStringSubmatch(parameters["options"], -1) {
+		named = named || strings.EqualFold(strings.ReplaceAll(o[1], "-", "_"), setting)
+	}
+	return named
 }
 
 // secrets are the parameters that are neither printed nor recorded.
