@@ -102,19 +102,13 @@ func databaseServer(d probe.Database) Finding {
 		fmt.Sprintf("database %s has version %s, which was not tested", d.Name, d.Version), "use "+needed)
 }
 
-const (
-	// ownConnections are those of the run itself: one of the collector, and one to read
-	// the ledger back.
-	ownConnections = 2
-	// reserve is for connections that an administrator or a monitor may open during a
-	// run.
-	reserve = 5
-)
+// reserve is for connections that an administrator or a monitor may open during a run.
+const reserve = 5
 
 // connections judges the number of connections left. It includes those that the service's
 // pool may still open, and those of scripts that connect to the database.
 func connections(d probe.Database, pool service.Pool, all []Size) Finding {
-	want := ownConnections + reserve
+	want := d.Dialect.Connections + reserve
 	if pool.Known && pool.Max > pool.Open {
 		want += pool.Max - pool.Open
 	}
@@ -134,8 +128,8 @@ func connections(d probe.Database, pool service.Pool, all []Size) Finding {
 	why := fmt.Sprintf("database %s has %d of %d connections left", d.Name, left, d.Limit)
 	remedy := raiseConnectionLimit(d, fmt.Sprint(d.Connected+2*want))
 	switch {
-	case left < ownConnections:
-		return fail(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run itself needs %d", why, ownConnections), remedy)
+	case left < d.Dialect.Connections:
+		return fail(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run itself needs %d", why, d.Dialect.Connections), remedy)
 	case left < want:
 		return warn(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run and the service may need %d", why, want), remedy)
 	default:

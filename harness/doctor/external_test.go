@@ -199,15 +199,17 @@ func TestConnections(t *testing.T) {
 		words    string
 	}{
 		"not known":                 {d(0, 0), service.Pool{}, []Size{small}, Warning, "cannot be read"},
-		"none":                      {d(10, 11), service.Pool{}, []Size{small}, Lacking, "0 of 10 connections left, and the run itself needs 2"},
+		"none":                      {d(10, 11), service.Pool{}, []Size{small}, Lacking, "0 of 10 connections left, and the run itself needs 3"},
 		"one":                       {d(10, 9), service.Pool{}, []Size{small}, Lacking, "1 of 10"},
-		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Warning, "the run and the service may need 7"},
-		"six":                       {d(10, 4), service.Pool{}, []Size{small}, Warning, "6 of 10"},
-		"a handful":                 {d(10, 3), service.Pool{}, []Size{small}, OK, ""},
-		"a pool that may grow":      {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may need 47"},
+		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Lacking, "2 of 10"},
+		"two of PostgreSQL":         {probe.Database{Dialect: postgresql, Limit: 10, Connected: 8}, service.Pool{}, []Size{small}, Warning, "the run and the service may need 7"},
+		"three":                     {d(10, 7), service.Pool{}, []Size{small}, Warning, "the run and the service may need 8"},
+		"seven":                     {d(10, 3), service.Pool{}, []Size{small}, Warning, "7 of 10"},
+		"a handful":                 {d(10, 2), service.Pool{}, []Size{small}, OK, ""},
+		"a pool that may grow":      {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may need 48"},
 		"a pool that is fully open": {d(100, 60), service.Pool{Known: true, Open: 50, Max: 50}, []Size{small}, OK, ""},
 		"a pool without limit":      {d(100, 60), service.Pool{Known: true, Open: 10}, []Size{small}, OK, ""},
-		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may need 17"},
+		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may need 18"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, connections(c.database, c.pool, c.sizes), c.state, c.words) })
 	}

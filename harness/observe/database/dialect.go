@@ -14,6 +14,7 @@ type Dialect struct {
 	Timestamps        []string // column types that hold an instant, as named by database/sql
 
 	// For preflight.
+	Connections          int // of a run: the collector's, the ledger's, and, where it needs one, that which ends a statement of the latter
 	VersionQuery         string
 	ConnectionLimitQuery string // connections available to ordinary users
 	ConnectionsQuery     string // open connections of all users, including this one

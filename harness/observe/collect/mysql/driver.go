@@ -53,6 +53,7 @@ var dialect = database.Dialect{
 
 	Timestamps: []string{"DATETIME", "TIMESTAMP"},
 
+	Connections:          3,
 	VersionQuery:         "SELECT VERSION()",
 	ConnectionLimitQuery: "SHOW GLOBAL VARIABLES LIKE 'max_connections'",
 	ConnectionsQuery:     "SHOW GLOBAL STATUS LIKE 'Threads_connected'",

@@ -157,7 +157,7 @@ func connectHint(err error) string {
 	var expired x509.CertificateInvalidError
 	switch {
 	case is(err, code.ER_USER_LIMIT_REACHED, code.ER_TOO_MANY_USER_CONNECTIONS):
-		return "a run needs two connections of its own: raise max_user_connections, or the user's limits: ALTER USER ... WITH MAX_USER_CONNECTIONS 0"
+		return "a run needs three connections of its own: raise max_user_connections, or the user's limits: ALTER USER ... WITH MAX_USER_CONNECTIONS 0"
 	case errors.As(err, &unknown):
 		return "name the CA file in the DSN: " + paramCA + "=FILE; for RDS and Aurora the global-bundle.pem that AWS publishes"
 	case errors.As(err, &misnamed):

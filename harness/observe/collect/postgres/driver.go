@@ -77,6 +77,7 @@ var dialect = database.Dialect{
 	NumberedArguments: true,
 	Timestamps:        []string{"TIMESTAMPTZ", "TIMESTAMP"},
 
+	Connections:          2,
 	VersionQuery:         "SHOW server_version",
 	ConnectionLimitQuery: "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
 	ConnectionsQuery:     "SELECT sum(numbackends) FROM pg_stat_database",
