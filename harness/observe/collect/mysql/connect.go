@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -36,7 +36,8 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	heard := database.Heard{Intake: c.intake}
 	config := c.config.Clone()
 	config.Params = nil // the driver would set them at once
-	config.DialFunc = heard.Dial(new(net.Dialer).DialContext)
+	var loggedIn atomic.Bool
+	config.DialFunc = heard.Dial(dialBounded(&loggedIn))
 	bare, err := driver.NewConnector(config)
 	if err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
@@ -45,6 +46,7 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	if err != nil {
 		return nil, dialect.Explain(err, &heard)
 	}
+	loggedIn.Store(true)
 	conn := guarded{opened.(driverConn)}
 	if err = direct(ctx, conn, &heard); err == nil {
 		err = settle(ctx, conn, c.config)

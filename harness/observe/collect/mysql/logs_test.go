@@ -190,3 +190,22 @@ func setupRowsWith(t *testing.T, b *bench, dsn string) map[string]string {
 	defer closed(t, c)
 	return setupRows(t, b.db)
 }
+
+// A large answer, whose packets are continued by others that begin like an announcement of
+// columns, is read however it is sent.
+func largeAnswers(t *testing.T, b *bench) {
+	for _, parameter := range []string{"", "compress=true", "tls=skip-verify", "tls=preferred", "tls=skip-verify&compress=true"} {
+		db, err := databases.Open(b.dsn + "?" + parameter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for range 3 {
+			var x, y []byte
+			const half = 10 << 20
+			if err := db.QueryRow("SELECT REPEAT(X'fe', 10 << 20), REPEAT(X'fe', 10 << 20)").Scan(&x, &y); err != nil || len(x) != half || len(y) != half {
+				t.Errorf("%s: %d and %d bytes, %v", parameter, len(x), len(y), err)
+			}
+		}
+	}
+}

@@ -67,6 +67,7 @@ func TestSetup(t *testing.T) {
 			{"read-only server", readOnlyServer},
 			{"statements are not logged", statementsAreNotLogged},
 			{"hostile defaults", hostileDefaults},
+			{"large answers", largeAnswers},
 			{"authority", func(t *testing.T, b *bench) { onlyItsAuthority(t, b, trusted) }},
 			{"connection killed", connectionKilled},
 			{"abandoned session", abandonedSession},
