@@ -7,6 +7,63 @@ import (
 	"time"
 )
 
+// Override is what the command line changes in a profile's load. A nil field changes nothing.
+type Override struct {
+	Rate *float64
+	Hold *time.Duration
+}
+
+// Keys of the texts of an override.
+const overrideRate, overrideHold = "rate", "hold"
+
+// Texts are the changes by option, for the record.
+func (o Override) Texts() map[string]string {
+	texts := map[string]string{}
+	if o.Rate != nil {
+		texts[overrideRate] = strconv.FormatFloat(*o.Rate, 'g', -1, 64)
+	}
+	if o.Hold != nil {
+		texts[overrideHold] = o.Hold.String()
+	}
+	return texts
+}
+
+// ReadOverride reads the texts of an override.
+func ReadOverride(texts map[string]string) (o Override, err error) {
+	for key, text := range texts {
+		switch key {
+		case overrideRate:
+			o.Rate = new(float64)
+			*o.Rate, err = strconv.ParseFloat(text, 64)
+		case overrideHold:
+			o.Hold = new(time.Duration)
+			*o.Hold, err = time.ParseDuration(text)
+		default:
+			err = fmt.Errorf("unknown override %.40q", key)
+		}
+		if err != nil {
+			return Override{}, err
+		}
+	}
+	return o, nil
+}
+
+// Apply returns the changed profile: first at the rate, then with the hold. The order decides
+// whether each of them is valid.
+func (o Override) Apply(p Profile) (_ Profile, err error) {
+	if o.Rate != nil {
+		if p, err = p.WithRate(*o.Rate); err != nil {
+			return p, fmt.Errorf("--%s: %w", overrideRate, err)
+		}
+	}
+	if o.Hold != nil {
+		if p, err = p.WithHold(*o.Hold); err != nil {
+			return p, fmt.Errorf("--%s: %w", overrideHold, err)
+		}
+	}
+	return p, nil
+}
+
 // WithRate is the profile at another target rate: baseline, or all stages, in
 // the same proportion to it as before. The target of stages is the highest
 // judged rate. Overrides are checked like the file.

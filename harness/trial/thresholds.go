@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
@@ -71,39 +69,8 @@ func secretIn(value any, place string, given bool) string {
 	return ""
 }
 
-// LoadChange is the command line's changes to a profile's load. A nil field changes
-// nothing.
-type LoadChange struct {
-	Rate *float64
-	Hold *time.Duration
-}
-
-// Apply returns the changed profile.
-func (l LoadChange) Apply(p spec.Profile) (_ spec.Profile, err error) {
-	if l.Rate != nil {
-		if p, err = p.WithRate(*l.Rate); err != nil {
-			return p, fmt.Errorf("--rate: %w", err)
-		}
-	}
-	if l.Hold != nil {
-		if p, err = p.WithHold(*l.Hold); err != nil {
-			return p, fmt.Errorf("--hold: %w", err)
-		}
-	}
-	return p, nil
-}
-
-// Texts returns the changes by option, for the record.
-func (l LoadChange) Texts() map[string]string {
-	texts := map[string]string{}
-	if l.Rate != nil {
-		texts["rate"] = strconv.FormatFloat(*l.Rate, 'g', -1, 64)
-	}
-	if l.Hold != nil {
-		texts["hold"] = l.Hold.String()
-	}
-	return texts
-}
+// LoadChange is the command line's changes to a profile's load.
+type LoadChange struct{ spec.Override }
 
 // Profiles returns the named profiles with the changes applied.
 func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {

@@ -113,6 +113,44 @@ func replan(p *record.Plan, change func(l *spec.Load)) {
 	p.Load = load
 }
 
+// Overrides of which only one order is valid are replayed in that of the command line: the
+// shorter hold has no arrival at the profile's own rate.
+func TestOverridesInTheirOrder(t *testing.T) {
+	p := synthetic.Profile()
+	p.Load.Target, p.Load.Baseline.Rate, p.Load.Hold = 0.05, 0.05, time.Minute
+	c := synthetic.New(p, 1, synthetic.Healthy)
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := c.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate, hold := 5.0, 10*time.Second
+	override := spec.Override{Rate: &rate, Hold: &hold}
+	asked, changed := c.Run.Plan, override.Texts()
+	if asked.Profile, err = override.Apply(p); err != nil {
+		t.Fatal(err)
+	}
+	asked.Overrides = changed
+	replan(&asked, func(*spec.Load) {})
+	text, err := json.Marshal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "evidence", "plan.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Run.Facts.Ledger, c.Run.Facts.Ended = record.LedgerFact{State: record.StateAbsent}, synthetic.T0.Add(asked.Load.Duration())
+	if err := w.Environment(c.Run.Environment); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Seal(c.Run.Facts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Open(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // The file itself is in the evidence.
 func TestThresholdsThatAreMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

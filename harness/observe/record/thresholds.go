@@ -9,9 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
@@ -53,8 +51,14 @@ func (p Plan) checkThresholds(path string) error {
 	if err != nil {
 		return err
 	}
-	if asked, err = p.overridden(asked); err != nil {
-		return err
+	if p.Scope != spec.ScopeTrial { // which changes more than the command line of assay certify
+		override, err := spec.ReadOverride(p.Overrides)
+		if err == nil {
+			asked, err = override.Apply(asked)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	flows, want := p.Profile.PerFlow(), asked.PerFlow()
 	if len(flows) != len(want) {
@@ -66,37 +70,6 @@ func (p Plan) checkThresholds(path string) error {
 		}
 	}
 	return nil
-}
-
-// Overrides that assay certify records.
-const overrideRate, overrideHold = "rate", "hold"
-
-// overridden is the profile with the command line's changes. A trial changes more than these.
-func (p Plan) overridden(asked spec.Profile) (_ spec.Profile, err error) {
-	if p.Scope == spec.ScopeTrial {
-		return asked, nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Overrides)) {
-		text := p.Overrides[key]
-		var rate float64
-		var hold time.Duration
-		switch key {
-		case overrideRate:
-			if rate, err = strconv.ParseFloat(text, 64); err == nil {
-				asked, err = asked.WithRate(rate)
-			}
-		case overrideHold:
-			if hold, err = time.ParseDuration(text); err == nil {
-				asked, err = asked.WithHold(hold)
-			}
-		default:
-			err = fmt.Errorf("unknown override %.40q", key)
-		}
-		if err != nil {
-			return asked, err
-		}
-	}
-	return asked, nil
 }
 
 // ofTrials are the keys of a profile that trials leave as they are. Their load is another,
