@@ -209,6 +209,28 @@ func TestFramesAfterTheEnd(t *testing.T) {
 	}
 }
 
+// However many others contradict themselves first, a worker that does is found.
+func TestContradictionsOfOthersHideNoWorker(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	edit(c, "worker/1", metric.TransactionsScheduled, plus(-1))
+	for n := range 200 {
+		name := strings.Repeat("x", 200_000/(1+n*n))
+		c.Frames = append([]metric.Frame{{
+			Source: fmt.Sprintf("otlp/%d%s", n, name), Second: synthetic.T0.Unix() + 20,
+			Points: []metric.Point{metric.CounterPoint(metric.NewSeries(name, ""), 1e17)},
+		}}, c.Frames...)
+	}
+	v := sealedAndOpened(t, c)
+	if r := ruleOf(t, v, "frames"); v.Outcome != Invalid || !strings.HasPrefix(r.Detail, "worker/1 contradicts itself: ") {
+		t.Errorf("%s; frames is %s: %s", v.Outcome, r.Outcome, r.Detail)
+	}
+	for _, l := range v.Limitations {
+		if len(l) > 10_000 {
+			t.Errorf("a limitation has %d bytes", len(l))
+		}
+	}
+}
+
 // A script's own metric may be named like k6's times of requests. That a request failed says
 // nothing of its samples.
 func TestScriptsMetricNamedLikeThoseOfRequests(t *testing.T) {

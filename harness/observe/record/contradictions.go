@@ -1,12 +1,14 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -18,8 +20,11 @@ type Contradiction struct {
 	What   string
 }
 
-// maxContradictions bounds those that are kept: one of each of as many sources.
-const maxContradictions = 100
+// Bounds of the contradictions that are kept, one of each source, and of their texts.
+const (
+	maxContradictions = 100 // of others than workers, which hide none of these
+	maxWhat           = 1000
+)
 
 // Checker finds frames that contradict themselves, each other, or the plan of their run, as
 // they arrive and when a record is opened. A frame holds what a worker has taken out of its
@@ -35,7 +40,8 @@ type Checker struct {
 	slos  []sampledSLO
 	byID  map[string]int
 	on    map[string][]int // SLOs by the name of their metric
-	pairs [][2]int         // SLOs of which the first has the lower bound on the same samples
+	pairs [][2]int         // SLOs on the same samples, of which the second has the next higher bound
+	left  *allowance       // that of the timeline; nil: unlimited
 
 	closed  map[string]bool
 	seconds map[slot]*secondSums // those of which not all is known
@@ -54,12 +60,14 @@ type Checker struct {
 type flowPlan struct {
 	length         time.Duration
 	displacedAfter float64 // ms
+	latencies      []int   // its SLOs on transaction_duration
 }
 
 // sampledSLO is an SLO whose samples workers count.
 type sampledSLO struct {
 	spec.SLO
-	id string
+	id      string
+	samples string // the flow and metric that it is on, with its selector
 }
 
 // NewChecker makes a checker for the frames of a run.
@@ -71,15 +79,18 @@ func NewChecker(p Plan) *Checker {
 	}
 	plans := p.Load.PerFlow()
 	for i, of := range p.Profile.PerFlow() {
-		if i < len(plans) {
-			c.flows[of.Flow] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter)}
-		}
+		first := len(c.slos)
 		for _, s := range of.SLOs {
 			if s.Sampled() {
 				c.add(s)
 			}
 		}
+		if i < len(plans) {
+			latencies := slices.DeleteFunc(slices.Clone(c.on[metric.TransactionDuration]), func(n int) bool { return n < first })
+			c.flows[of.Flow] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
+		}
 	}
+	c.pair()
 	c.counts = make([]sloSums, len(c.slos))
 	return c
 }
@@ -87,18 +98,26 @@ func NewChecker(p Plan) *Checker {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (c *Checker) add(s spec.SLO) {
-	n := len(c.slos)
-	for i, other := range c.slos {
-		same := s.Flow == other.Flow && s.MetricText() == other.MetricText() && s.Aggregate != spec.Rate && other.Aggregate != spec.Rate
-		switch {
-		case same && s.LeastViolating() < other.LeastViolating():
-			c.pairs = append(c.pairs, [2]int{n, i})
-		case same:
-			c.pairs = append(c.pairs, [2]int{i, n})
+	id, n := s.ID(), len(c.slos)
+	c.slos, c.byID[id], c.on[s.Metric] = append(c.slos, sampledSLO{s, id, s.Flow + " " + s.MetricText()}), n, append(c.on[s.Metric], n)
+}
+
+// pair finds the SLOs of which neighbours are to be compared, in the order of their bounds.
+func (c *Checker) pair() {
+	var all []int
+	for i, s := range c.slos {
+		if s.Aggregate != spec.Rate {
+			all = append(all, i)
 		}
 	}
-	id := s.ID()
-	c.slos, c.byID[id], c.on[s.Metric] = append(c.slos, sampledSLO{s, id}), n, append(c.on[s.Metric], n)
+	slices.SortStableFunc(all, func(i, j int) int {
+		return cmp.Or(cmp.Compare(c.slos[i].samples, c.slos[j].samples), cmp.Compare(c.slos[i].LeastViolating(), c.slos[j].LeastViolating()))
+	})
+	for k := 1; k < len(all); k++ {
+		if i, j := all[k-1], all[k]; c.slos[i].samples == c.slos[j].samples {
+			c.pairs = append(c.pairs, [2]int{i, j})
+		}
+	}
 }
 
 // Start says when the load has started, which each frame of a transaction comes after.
@@ -120,6 +139,7 @@ func (c *Checker) Frame(f metric.Frame) error {
 		c.closed[f.Source] = true
 		return nil
 	}
+	c.left.spend(0, len(c.slos)+len(c.pairs)+len(c.flows))
 	c.read(f)
 	for _, scenario := range slices.Sorted(maps.Keys(c.transactions)) {
 		if err := c.transactions[scenario].check(); err != nil {
@@ -173,7 +193,7 @@ func (c *Checker) inTime(f metric.Frame) error {
 	}
 	for _, p := range f.Points {
 		switch p.Series.Name {
-		case metric.TransactionDuration, metric.Transactions, metric.TransactionsScheduled, metric.GeneratorLag:
+		case metric.TransactionDuration, metric.Transactions, metric.TransactionsScheduled, metric.GeneratorLag, iterationDuration:
 		default:
 			continue
 		}
@@ -206,14 +226,23 @@ func (c *Checker) scenarioOf(s metric.Series) string {
 // checked visits the frames against which nothing is known, and what is sound of those of
 // others than workers. It returns the first contradiction of each source.
 func (c *Checker) checked(each func(visit func(metric.Frame) error) error, visit func(metric.Frame) error) (all []Contradiction, err error) {
-	note := func(found Contradiction) {
-		if len(all) < maxContradictions && !slices.ContainsFunc(all, func(c Contradiction) bool { return c.Source == found.Source }) {
-			all = append(all, found)
+	found, most := map[string]bool{}, map[bool]int{true: spec.MaxFleet, false: maxContradictions}
+	note := func(source, what string) {
+		worker := metric.IsWorker(source)
+		if found[source] || most[worker] == 0 {
+			return
 		}
+		found[source] = true
+		most[worker]--
+		all = append(all, Contradiction{mask.Cut(source, maxWhat), mask.Cut(what, maxWhat)})
 	}
 	err = each(func(f metric.Frame) error {
-		if err := c.Frame(f); err != nil {
-			note(Contradiction{f.Source, err.Error()})
+		why := c.Frame(f)
+		if err := c.left.err(); err != nil {
+			return fmt.Errorf("read frames: %w", err)
+		}
+		if why != nil {
+			note(f.Source, why.Error())
 			if metric.IsWorker(f.Source) {
 				return nil
 			}
@@ -221,8 +250,8 @@ func (c *Checker) checked(each func(visit func(metric.Frame) error) error, visit
 		}
 		return visit(f)
 	})
-	for _, found := range c.Unaccounted() {
-		note(found)
+	for _, left := range c.Unaccounted() {
+		note(left.Source, left.What)
 	}
 	return all, err
 }

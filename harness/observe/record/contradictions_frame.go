@@ -30,10 +30,9 @@ type sloSums struct {
 
 // read sums up the points of a frame.
 func (c *Checker) read(f metric.Frame) {
-	clear(c.transactions)
+	c.transactions, c.rates = emptied(c.transactions), emptied(c.rates)
 	clear(c.iterations)
 	clear(c.counts)
-	clear(c.rates)
 	c.requests.clear()
 	failures := 0.0
 	for _, p := range f.Points {
@@ -54,6 +53,7 @@ func (c *Checker) read(f metric.Frame) {
 			}
 		}
 		if p.Kind == metric.Histogram {
+			c.left.spend(0, len(c.on[name])*compareWork(p.Hist))
 			for _, i := range c.on[name] {
 				s := c.slos[i]
 				_, possible := p.Hist.AtLeast(s.LeastViolating())
@@ -82,6 +82,19 @@ func (c *Checker) read(f metric.Frame) {
 	}
 }
 
+// emptied is a map without its entries. One that was large is made again: to clear it would
+// take as long for each further frame.
+func emptied[V any](m map[string]V) map[string]V {
+	if len(m) > 5*metric.MaxSeries {
+		return map[string]V{}
+	}
+	clear(m)
+	return m
+}
+
+// compareWork is what it takes to compare a histogram with a bound, in units of an allowance.
+func compareWork(h *metric.Hist) int { return 1 + h.Size()/256 }
+
 // iterationDuration is k6's time of an iteration, which is a part of a transaction.
 const iterationDuration = "iteration_duration"
 
@@ -101,6 +114,7 @@ func (s sampledSLO) ofRequestTimes() bool {
 
 // addFailures adds failed requests to the SLOs on times of requests that judge them.
 func (c *Checker) addFailures(p metric.Point) {
+	c.left.spend(0, len(c.slos))
 	for i, s := range c.slos {
 		if s.ofRequestTimes() && c.judges(i, p.Series) {
 			c.counts[i].failed += p.Value
@@ -145,6 +159,7 @@ func (c *Checker) addSamples(i int, s metric.Series, n, certain, possible float6
 func (c *Checker) addRate(of string, p metric.Point, n float64) {
 	c.key = metric.Series{Name: of, Labels: p.Series.Labels}.AppendKey(c.key[:0])
 	c.rates[string(c.key)] += n
+	c.left.spend(0, len(c.on[of]))
 	for _, i := range c.on[of] {
 		switch atLeast := c.slos[i].AtLeast(); {
 		case n >= 0 && atLeast: // all of them violate it, but for those that were not 0

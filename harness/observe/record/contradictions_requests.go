@@ -27,7 +27,7 @@ type requestSums struct {
 func newRequests() requests { return requests{byName: map[string]*requestSums{}} }
 
 func (r *requests) clear() {
-	clear(r.byName)
+	r.byName = emptied(r.byName)
 	r.unlabelled, r.ofTransactions = false, 0
 }
 

@@ -25,28 +25,34 @@ type secondSums struct {
 	ended, latencies      float64 // transactions, and the sum of their latencies
 	iterations, durations float64 // of k6, each of which is a part of a transaction
 	spare                 []float64
-	// By SLO on transaction_duration: violations, less the iterations that alone violate it.
+	// By the flow's SLOs on transaction_duration: violations, less the iterations that alone
+	// violate it.
 }
+
+// size is how much memory they take, in bytes.
+func (s *secondSums) size() int { return slotBytes + 8*len(s.spare) }
 
 // iterationSums are what a frame says of k6's iterations of one scenario.
 type iterationSums struct {
 	count, durations float64
-	slow             []float64 // by SLO on transaction_duration: those that alone violate it for certain
+	slow             []float64 // by the flow's SLOs on transaction_duration: those that alone violate it for certain
 }
 
 // addIterations adds a point on the durations of iterations.
 func (c *Checker) addIterations(p metric.Point) {
 	scenario := c.scenarioOf(p.Series)
-	if _, known := c.flows[scenario]; !known {
+	of, known := c.flows[scenario]
+	if !known {
 		return
 	}
 	i := c.iterations[scenario]
 	if i == nil {
-		i = &iterationSums{slow: make([]float64, len(c.on[metric.TransactionDuration]))}
+		i = &iterationSums{slow: make([]float64, len(of.latencies))}
 		c.iterations[scenario] = i
 	}
 	i.count, i.durations = i.count+float64(p.Hist.Count()), i.durations+p.Hist.Sum()
-	for j, n := range c.on[metric.TransactionDuration] {
+	c.left.spend(0, len(of.latencies)*compareWork(p.Hist))
+	for j, n := range of.latencies {
 		i.slow[j] += certainlyAtLeast(p.Hist, c.slos[n].LeastViolating())
 	}
 }
@@ -57,26 +63,25 @@ func (c *Checker) account(f metric.Frame) error {
 		return c.at(f.Second, "", fmt.Errorf("%g requests are of transactions, and none was open", n))
 	}
 	for _, scenario := range slices.Sorted(maps.Keys(c.flows)) {
-		t, i := c.transactions[scenario], c.iterations[scenario]
+		t, i, latencies := c.transactions[scenario], c.iterations[scenario], c.flows[scenario].latencies
 		if t == nil && i == nil {
 			continue
 		}
 		at := slot{f.Source, scenario, f.Second}
 		s := c.seconds[at]
 		if s == nil {
-			s = &secondSums{spare: make([]float64, len(c.on[metric.TransactionDuration]))}
+			s = &secondSums{spare: make([]float64, len(latencies))}
 			c.seconds[at] = s
+			c.left.spend(s.size(), 0)
 		}
 		if i != nil {
 			s.iterations, s.durations = s.iterations+i.count, s.durations+i.durations
 		}
-		for j, n := range c.on[metric.TransactionDuration] {
+		for j, n := range latencies {
 			if i != nil {
 				s.spare[j] -= i.slow[j]
 			}
-			if c.slos[n].Flow == scenario {
-				s.spare[j] += c.counts[n].violated
-			}
+			s.spare[j] += c.counts[n].violated
 		}
 		worker := slot{f.Source, scenario, 0}
 		last := slot{f.Source, scenario, c.until[worker]}
@@ -124,6 +129,7 @@ func (c *Checker) settle(at slot) error {
 		return nil
 	}
 	delete(c.seconds, at)
+	c.left.spend(-s.size(), 0)
 	if err := c.checkSecond(s, at.scenario); err != nil {
 		return c.at(at.second, at.scenario, err)
 	}
@@ -143,9 +149,9 @@ func (c *Checker) checkSecond(s *secondSums, scenario string) error {
 	case s.latencies < s.durations-slack*math.Abs(s.durations):
 		return fmt.Errorf("%g transactions took %g ms, and their iterations %g ms", s.ended, s.latencies, s.durations)
 	}
-	for j, n := range c.on[metric.TransactionDuration] {
-		if slo := c.slos[n]; slo.Flow == scenario && s.spare[j] < 0 {
-			return fmt.Errorf("%g more iterations violate %s than transactions", -s.spare[j], slo.id)
+	for j, n := range c.flows[scenario].latencies {
+		if s.spare[j] < 0 {
+			return fmt.Errorf("%g more iterations violate %s than transactions", -s.spare[j], c.slos[n].id)
 		}
 	}
 	return nil

@@ -95,6 +95,7 @@ const (
 	sourceBytes   = 600
 	exemplarBytes = 120
 	totalBytes    = 200
+	slotBytes     = 250
 )
 
 // allowanceFor is that of a file of frames.

@@ -19,6 +19,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/plan"
 	"assay/harness/spec"
 )
@@ -125,6 +126,53 @@ func TestFramesThatCostTooMuch(t *testing.T) {
 		"the last second":      {func(add func(metric.Frame)) { add(at(1, math.MaxInt64-t0)) }, "is of second"},
 		"an interval of years": {func(add func(metric.Frame)) { add(metric.Frame{Source: "otlp/x", Second: t0, Length: 1e9}) }, "covers"},
 	})
+}
+
+// What frames are compared with costs as much as they themselves: a plan may have thousands of
+// SLOs, and a frame may hold nothing but an iteration of k6, or nothing at all.
+func TestComparisonsThatCostTooMuch(t *testing.T) {
+	t.Parallel()
+	p := aPlan()
+	p.Profile.Load.Hold = 4000 * time.Second
+	for n := range 1000 {
+		p.Profile.SLOs = append(p.Profile.SLOs, spec.SLO{
+			Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(50)<%d", n+1), Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: float64(n + 1),
+		})
+	}
+	load, err := plan.New(p.Profile, 2, 1)
+	must(t, err)
+	p.Load = load
+	if c := NewChecker(p); len(c.pairs) != len(p.Profile.SLOs)-1 {
+		t.Errorf("%d pairs of %d SLOs are compared", len(c.pairs), len(p.Profile.SLOs))
+	}
+	dir := sealWith(t, p, latencies("worker/0", 1, 1))
+	iteration := metric.HistPoint(metric.NewSeries(iterationDuration, "ms"), metrictest.Hist(1))
+	for name, c := range map[string]costly{
+		"iterations": {func(add func(metric.Frame)) {
+			for n := range 13_000 {
+				add(metric.Frame{Source: fmt.Sprint("worker/", n%10), Sequence: uint64(n/10 + 1), Second: t0 + int64(n/10), Points: []metric.Point{iteration}})
+			}
+		}, "longer to read"},
+		"nothing": {func(add func(metric.Frame)) {
+			for n := range 30_000 {
+				add(at(uint64(n+1), 1))
+			}
+		}, "longer to read"},
+	} {
+		replaceFrames(t, dir, c.frames)
+		refuses(t, name, dir, c.want)
+	}
+	c := NewChecker(p)
+	c.Start(time.Unix(t0, 0))
+	if err := c.Frame(at(1, 5000, iteration)); err == nil {
+		t.Error("an iteration after the load is accepted")
+	}
+	c.left = allowanceFor(0)
+	before := c.left.memory
+	must(t, c.Frame(at(1, 1, iteration)))
+	if used := before - c.left.memory; used < 8*int64(len(p.Profile.SLOs)) {
+		t.Errorf("a second that is not settled takes %d bytes", used)
+	}
 }
 
 // Compressed files that expand to far more than real ones are refused after a hundred times
