@@ -108,21 +108,3 @@ func Bytes(text []byte) []byte {
 	}
 	return []byte(Text(string(text)))
 }
-
-// Texts masks each of several texts; the result shares nothing with them.
-func Texts(texts []string) []string {
-	masked := slices.Clone(texts)
-	for i, t := range masked {
-		masked[i] = Text(t)
-	}
-	return masked
-}
-
-// Values masks the values of a map; the result shares nothing with it.
-func Values[M ~map[string]string](values M) M {
-	masked := maps.Clone(values)
-	for k, v := range masked {
-		masked[k] = Text(v)
-	}
-	return masked
-}

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -8,19 +10,46 @@ import (
 )
 
 // What others have said, such as servers, drivers, scripts and the users themselves, can
-// hold a secret of this process. Words of the record's own are left, as rules read them: a
-// password may be one of them.
+// hold a secret of this process, and be as long as a script's error in one line. Words of the
+// record's own are left, as rules read them: a password may be one of them.
+
+// Bounds of what others have said, with which the documents of the largest run can be read.
+const (
+	maxSaid        = 1000 // bytes, of which JSON may make six each
+	maxLimitations = 100
+)
+
+func said(text string) string { return mask.Cut(text, maxSaid) }
+
+func saidAll(texts []string) []string {
+	all := slices.Clone(texts[:min(len(texts), maxLimitations)])
+	for i := range all {
+		all[i] = said(all[i])
+	}
+	if more := len(texts) - len(all); more > 0 {
+		all = append(all, fmt.Sprintf("%d more limitations are not recorded", more))
+	}
+	return all
+}
+
+func saidBy(values map[string]string) map[string]string {
+	all := maps.Clone(values)
+	for k, v := range all {
+		all[k] = said(v)
+	}
+	return all
+}
 
 func (e Environment) masked() Environment {
 	if d := e.Database; d != nil {
 		shown := *d
-		shown.Variables = mask.Values(d.Variables)
+		shown.Variables = saidBy(d.Variables)
 		e.Database = &shown
 	}
 	if s := e.Service; s != nil {
 		builds := slices.Clone(s.Builds)
 		for i := range builds {
-			builds[i].Labels = mask.Values(builds[i].Labels)
+			builds[i].Labels = saidBy(builds[i].Labels)
 		}
 		e.Service = &Service{builds}
 	}
@@ -29,29 +58,29 @@ func (e Environment) masked() Environment {
 
 func (f Facts) masked() Facts {
 	source, why, _ := strings.Cut(f.Stopped, " ")
-	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+mask.Text(why), " "), mask.Texts(f.Limitations)
-	f.Ledger.Reason = mask.Text(f.Ledger.Reason)
+	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+said(why), " "), saidAll(f.Limitations)
+	f.Ledger.Reason = said(f.Ledger.Reason)
 	f.Workers = slices.Clone(f.Workers)
 	for i := range f.Workers {
 		w := &f.Workers[i]
-		w.Error, w.Logged = mask.Text(w.Error), mask.Text(w.Logged)
+		w.Error, w.Logged = said(w.Error), said(w.Logged)
 		if w.Pod != nil {
 			pod := *w.Pod
-			pod.Message = mask.Text(pod.Message)
+			pod.Message = said(pod.Message)
 			w.Pod = &pod
 		}
 	}
 	f.Collectors = slices.Clone(f.Collectors)
 	for i := range f.Collectors {
-		f.Collectors[i].Reason = mask.Text(f.Collectors[i].Reason)
+		f.Collectors[i].Reason = said(f.Collectors[i].Reason)
 	}
 	f.Faults = slices.Clone(f.Faults)
 	for i := range f.Faults {
-		f.Faults[i].Error, f.Faults[i].EndError = mask.Text(f.Faults[i].Error), mask.Text(f.Faults[i].EndError)
+		f.Faults[i].Error, f.Faults[i].EndError = said(f.Faults[i].Error), said(f.Faults[i].EndError)
 	}
 	f.Invariants = slices.Clone(f.Invariants)
 	for i := range f.Invariants {
-		f.Invariants[i].Error = mask.Text(f.Invariants[i].Error)
+		f.Invariants[i].Error = said(f.Invariants[i].Error)
 	}
 	return f
 }

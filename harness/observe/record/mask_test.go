@@ -10,6 +10,8 @@ import (
 
 	"assay/harness/mask"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
+	"assay/harness/spec"
 )
 
 // own are the texts of facts and environment that the run itself makes, or that name
@@ -95,6 +97,34 @@ func TestFilesHoldNoSecret(t *testing.T) {
 	}
 	if f.Limitations[0] != text || e.Database.Variables["key"] != text {
 		t.Error("the texts of the run itself were changed")
+	}
+}
+
+// A sealed record can be read, however much each of the most workers has logged in one line.
+func TestLongTextsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("<", 4<<10)
+	p := aPlan()
+	load, err := plan.New(p.Profile, spec.MaxFleet, 1)
+	must(t, err)
+	p.Load = load
+	e, f := anEnvironment(), someFacts(StateAbsent)
+	e.Database = &Database{Variables: map[string]string{"init_connect": long}}
+	f.Stopped, f.Ledger.Reason, f.Collectors = "worker/0 "+long, long, []Collect{{Reason: long}}
+	for i := range spec.MaxFleet {
+		f.Workers = append(f.Workers, Worker{Source: metric.WorkerSource(i), Error: long, Logged: long})
+		f.Limitations = append(f.Limitations, long)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, p)
+	must(t, err, w.Frame(latencies("worker/0", 1, 1)), w.Environment(e), w.Seal(f))
+	r, err := Open(dir)
+	must(t, err)
+	if n := len(r.Facts.Limitations); n != maxLimitations+1 || r.Facts.Limitations[n-1] != "900 more limitations are not recorded" {
+		t.Errorf("%d limitations", n)
+	}
+	if got := r.Facts.Workers[7].Logged; len(got) != maxSaid || !strings.HasSuffix(got, "<...") {
+		t.Errorf("%d bytes of a log", len(got))
 	}
 }
 
