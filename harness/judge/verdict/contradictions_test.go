@@ -231,6 +231,22 @@ func TestContradictionsOfOthersHideNoWorker(t *testing.T) {
 	}
 }
 
+// However many other senders there are, the run is judged as without them.
+func TestTooManyOthersDestroyNoRecord(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	want := Judge(c.Record())
+	for n := range 1100 {
+		c.Frames = append([]metric.Frame{{
+			Source: fmt.Sprint("otlp/", n), Second: synthetic.T0.Unix() + 20, Points: []metric.Point{metric.CounterPoint(metric.NewSeries("hits", ""), 1)},
+		}}, c.Frames...)
+	}
+	v := sealedAndOpened(t, c)
+	const limitation = "100 points of other senders, from second 20 of the load on, are left out: they sent more than is read of them"
+	if v.Outcome != want.Outcome || v.Claim != want.Claim || !slices.Contains(v.Limitations, limitation) {
+		t.Errorf("%s instead of %s: %q", v.Outcome, want.Outcome, v.Limitations)
+	}
+}
+
 // A script's own metric may be named like k6's times of requests. That a request failed says
 // nothing of its samples.
 func TestScriptsMetricNamedLikeThoseOfRequests(t *testing.T) {

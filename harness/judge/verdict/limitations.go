@@ -47,6 +47,9 @@ func limitations(e *evidence, rules []Rule) []string {
 		}
 	}
 	all = append(all, e.pushedLimitations()...)
+	if left := e.Timeline.LeftOut(); left.Points > 0 {
+		all = append(all, fmt.Sprintf("%s points of other senders, from second %d of the load on, are left out: they sent more than is read of them", number(float64(left.Points)), left.From-e.Facts.T0.Unix()))
+	}
 	if others := e.contradictions(false); len(others) > 0 {
 		all = append(all, "what cannot have been measured is left out: "+joinFirst(others, 3))
 	}

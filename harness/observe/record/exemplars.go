@@ -27,16 +27,16 @@ type example struct {
 func (e example) second() int64 { return time.Unix(0, e.Nanos).Unix() }
 
 // addExemplars adds those of a point of a series.
-func (t *Timeline) addExemplars(s *timeSeries, p metric.Point) {
-	t.left.spend(exemplarBytes*len(p.Exemplars), 0)
+func (t *Timeline) addExemplars(s *timeSeries, p metric.Point, left *allowance) {
+	left.spend(exemplarBytes*len(p.Exemplars), 0)
 	for _, e := range p.Exemplars {
-		e.Labels = t.shared(e.Labels)
+		e.Labels = t.shared(e.Labels, left)
 		t.examples[p.Series.Name] = append(t.examples[p.Series.Name], example{e, s})
 	}
 }
 
 // shared are the same labels, once in memory: exemplars have few different ones.
-func (t *Timeline) shared(labels []metric.Label) []metric.Label {
+func (t *Timeline) shared(labels []metric.Label, left *allowance) []metric.Label {
 	if len(labels) == 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (t *Timeline) shared(labels []metric.Label) []metric.Label {
 	known, ok := t.labels[string(t.key)]
 	if !ok {
 		known = labels
-		t.left.spend(totalBytes+2*len(t.key), 0)
+		left.spend(totalBytes+2*len(t.key), 0)
 		t.labels[string(t.key)] = known
 	}
 	return known

@@ -52,8 +52,8 @@ const (
 	// A compressed file has at most expandBytes and shrinkRatio times what it expands to:
 	// blocks that hold nothing take long to read, and no bytes to send.
 	shrinkRatio = 4
-	// maxSources is the number of senders besides the planned workers: collectors, and
-	// services that push by OTLP.
+	// maxSources is the number of collectors and others besides the planned workers; and, apart
+	// from those, of foreign senders that are read, which push by OTLP.
 	maxSources = 1000
 	// maxClasses is the number of classes of waits, of which there are 20.
 	maxClasses = 100
@@ -96,6 +96,10 @@ const (
 	exemplarBytes = 120
 	totalBytes    = 200
 	slotBytes     = 250
+	foreignBytes  = 120 // a point of another sender, while all those of a name are read
+
+	// foreignWork is to spread a point of another sender over maxPushed seconds of some series.
+	foreignWork = 50
 )
 
 // allowanceFor is that of a file of frames.

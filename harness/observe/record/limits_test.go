@@ -175,6 +175,32 @@ func TestComparisonsThatCostTooMuch(t *testing.T) {
 	}
 }
 
+// What other senders send beyond their own allowance is left out, and takes nothing from that
+// of the workers.
+func TestPointsOfOthersAreLeftOut(t *testing.T) {
+	t.Parallel()
+	line := NewTimeline()
+	line.left, line.foreignLeft = &allowance{memory: 20_000, work: 1000}, &allowance{memory: 1 << 19, work: 1 << 20}
+	const senders, each = 10, 200 // seconds, of a histogram like those of an SDK
+	sent := 0
+	for second := range int64(each) {
+		for n := range senders {
+			line.Add(metric.Frame{Source: fmt.Sprint("otlp/", n), Second: t0 + second, Points: []metric.Point{
+				metric.HistPoint(metric.NewSeries("http.server.request.duration", "s"), metrictest.Explicit(t, []float64{0.005, 0.01, 0.1, 1}, 0.003, 0.2)),
+			}})
+			sent++
+		}
+	}
+	line.Add(at(1, 1, metric.CounterPoint(metric.Of(metric.TransactionsScheduled), 7)))
+	left, read := line.LeftOut(), len(line.Foreign("http.server.request.duration", nil, All))
+	if scheduled, _ := line.Sum(metric.TransactionsScheduled, nil, All); line.err != nil || scheduled != 7 {
+		t.Errorf("%v, %g transactions", line.err, scheduled)
+	}
+	if left.Points == 0 || read == 0 || read+left.Points != sent || left.From <= t0 || left.From >= t0+each {
+		t.Errorf("%d of %d points are read, and left out are %+v", read, sent, left)
+	}
+}
+
 // Compressed files that expand to far more than real ones are refused after a hundred times
 // their size.
 func TestFilesThatExpand(t *testing.T) {

@@ -88,7 +88,10 @@ func (r Run) readTimeline(dir string, checker *Checker) (*Timeline, []Contradict
 	t, within := r.EmptyTimeline(), r.seconds()
 	t.maxSources = len(r.Plan.Load.Workers) + maxSources
 	each := func(visit func(metric.Frame) error) error {
-		return eachFrame(dir, func(size int64) { t.left = allowanceFor(size); checker.left = t.left }, func(f metric.Frame) error {
+		return eachFrame(dir, func(size int64) {
+			t.left, t.foreignLeft = allowanceFor(size), allowanceFor(size)
+			checker.left = t.left
+		}, func(f metric.Frame) error {
 			switch {
 			case f.Second < within.From || f.Second >= within.To:
 				return fmt.Errorf("read frames: frame %d of %.100q is of second %d, and the run took place from %d to %d", f.Sequence, f.Source, f.Second, within.From, within.To)

@@ -100,7 +100,8 @@ func (t *Timeline) has(s metric.Series) bool {
 	return slices.ContainsFunc(t.of(s.Name), func(other *timeSeries) bool { return other.series.Key() == s.Key() })
 }
 
-// pushedPoints are the points of a metric that count, if they are as in the conventions.
+// pushedPoints are the points of a metric that count, if they are as in the conventions, and
+// not of too long an interval.
 func (t *Timeline) pushedPoints(m semconv.Metric) []Foreign {
 	kind := metric.Histogram
 	if m.Part == semconv.Value {
@@ -109,7 +110,7 @@ func (t *Timeline) pushedPoints(m semconv.Metric) []Foreign {
 	}
 	return slices.DeleteFunc(t.Foreign(m.Name, nil, All), func(p Foreign) bool {
 		_, ok := m.Factor(p.Series.Unit)
-		return !ok || p.Source != t.pushed.Senders[0] || p.Kind != kind || m.Of != nil && !m.Of(p.Series.Label)
+		return !ok || p.Kind != metric.Gauge && p.Over.Seconds()-1 > maxPushed || p.Source != t.pushed.Senders[0] || p.Kind != kind || m.Of != nil && !m.Of(p.Series.Label)
 	})
 }
 
@@ -165,7 +166,7 @@ func fastestStatements(m semconv.Metric, points []Foreign) map[int64]float64 {
 
 // addBySecond adds a series of the service's.
 func (t *Timeline) addBySecond(s metric.Series, values map[int64]float64) {
-	source := t.source(metric.SourceService)
+	source := t.source(metric.SourceService, t.left)
 	d, _ := metric.Find(s.Name)
 	for _, second := range slices.Sorted(maps.Keys(values)) {
 		p := metric.CounterPoint(s, values[second])
@@ -173,6 +174,6 @@ func (t *Timeline) addBySecond(s metric.Series, values map[int64]float64) {
 			p = metric.GaugePoint(s, values[second])
 		}
 		f := metric.Frame{Source: source.Name, Second: second}
-		t.seriesOf(p, f).add(f, source.number, p, t.left)
+		t.seriesOf(p, f, t.left).add(f, source.number, p, t.left)
 	}
 }

@@ -114,6 +114,22 @@ func TestPushed(t *testing.T) {
 	}
 }
 
+// What is pushed too rarely is not spread over its seconds, of CPU time neither: a few thousand
+// points of a day each would take minutes.
+func TestPushedTooRarelyToSpread(t *testing.T) {
+	frames := []metric.Frame{pushed("otlp/shop", 100, 1, durations("http.server.request.duration", "s", nil, 1))}
+	for n := range int64(3000) {
+		frames = append(frames, pushed("otlp/shop", 100+n, maxLength, metric.CounterPoint(metric.NewSeries("process.cpu.time", "s"), 1)))
+	}
+	line := timelineOf(frames...)
+	if cpu, found := line.Sum(metric.ServiceCPU, nil, All); found {
+		t.Errorf("%g s of CPU time are read", cpu)
+	}
+	if time, _ := line.Sum(metric.ServiceRequestTime, nil, All); time != 1000 {
+		t.Errorf("%g ms of requests are read", time)
+	}
+}
+
 // Scraped metrics are not replaced or added to. Pushed ones are not read if the target's
 // cannot be told from those of others, or if they are pushed too rarely.
 func TestPushedOrNot(t *testing.T) {

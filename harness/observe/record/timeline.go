@@ -36,6 +36,27 @@ type Timeline struct {
 	left       *allowance // nil: unlimited
 	maxSources int        // 0: unlimited
 	err        error      // why nothing is added any more
+
+	// Of foreign senders, which anybody may be: what is beyond is left out.
+	foreignLeft *allowance
+	senders     int
+	leftOut     LeftOut
+}
+
+// LeftOut is what foreign senders sent beyond the memory and time that theirs may take.
+type LeftOut struct {
+	Points int
+	From   int64 // the first second of such a point
+}
+
+// LeftOut says what was left out.
+func (t *Timeline) LeftOut() LeftOut { return t.leftOut }
+
+func (t *Timeline) leaveOut(f metric.Frame, points int) {
+	if t.leftOut.Points == 0 || f.Second < t.leftOut.From {
+		t.leftOut.From = f.Second
+	}
+	t.leftOut.Points += points
 }
 
 // Source is what was received from one sender.
@@ -66,12 +87,22 @@ func (t *Timeline) Add(f metric.Frame) {
 	if t.err != nil {
 		return
 	}
-	src := t.source(f.Source)
+	left, foreign := t.left, metric.IsForeign(f.Source)
+	if foreign {
+		left = t.foreignLeft
+		if isNew := t.sources[f.Source] == nil; left.err() != nil || isNew && t.maxSources > 0 && t.senders == maxSources {
+			t.leaveOut(f, len(f.Points))
+			return
+		} else if isNew {
+			t.senders++
+		}
+	}
+	src := t.source(f.Source, left)
 	if f.Sequence > 0 && !src.seen.add(f.Sequence) {
 		return
 	}
 	switch {
-	case t.maxSources > 0 && len(t.order) > t.maxSources:
+	case t.maxSources > 0 && len(t.order)-t.senders > t.maxSources:
 		t.err = fmt.Errorf("more than %d sources", t.maxSources)
 		return
 	case t.left != nil && len(src.seen.ranges) > maxGaps:
@@ -91,15 +122,22 @@ func (t *Timeline) Add(f metric.Frame) {
 		return
 	}
 	src.Frames++
-	for _, p := range f.Points {
-		s := t.seriesOf(p, f)
-		s.add(f, src.number, p, t.left)
-		t.addExemplars(s, p)
-		if t.err = t.left.err(); t.err != nil {
+	for i, p := range f.Points {
+		s := t.seriesOf(p, f, left)
+		s.add(f, src.number, p, left)
+		t.addExemplars(s, p, left)
+		if foreign {
+			if left.spend(foreignBytes, foreignWork); left.err() != nil {
+				t.leaveOut(f, len(f.Points)-i-1)
+				return
+			}
+		} else if t.err = left.err(); t.err != nil {
 			return
 		}
 	}
-	t.bySource.add(f, t.left)
+	if !foreign {
+		t.bySource.add(f, left)
+	}
 }
 
 // checkRead returns an error if it would take too long to read what was added. A second of a
@@ -107,6 +145,9 @@ func (t *Timeline) Add(f metric.Frame) {
 // sent under a name by looking at all of them.
 func (t *Timeline) checkRead() error {
 	for _, s := range t.series {
+		if s.length > 0 { // foreign, of one source
+			continue
+		}
 		points := 0
 		for _, c := range s.columns {
 			points += 1 + len(c.packed)/3 // at most
@@ -145,18 +186,18 @@ func (t *Timeline) Without(name string) *Timeline {
 	return &without
 }
 
-func (t *Timeline) source(name string) *stream {
+func (t *Timeline) source(name string, left *allowance) *stream {
 	src := t.sources[name]
 	if src == nil {
 		src = &stream{Source: Source{Name: name}, number: int32(len(t.order))}
 		t.sources[name] = src
 		t.order, t.ranked = append(t.order, src), nil
-		t.left.spend(sourceBytes+len(name), 0)
+		left.spend(sourceBytes+len(name), 0)
 	}
 	return src
 }
 
-func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
+func (t *Timeline) seriesOf(p metric.Point, f metric.Frame, left *allowance) *timeSeries {
 	t.key = append(p.Series.AppendKey(t.key[:0]), 0, byte(p.Kind))
 	named, length := t.named, int64(0)
 	if metric.IsForeign(f.Source) {
@@ -171,7 +212,7 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 		key := string(t.key)
 		s = &timeSeries{key: key, series: p.Series, kind: p.Kind, source: f.Source, length: length}
 		t.series[key] = s
-		t.left.spend(seriesBytes+2*len(key), 0)
+		left.spend(seriesBytes+2*len(key), 0)
 		named[p.Series.Name] = append(named[p.Series.Name], s)
 		t.sorted, t.selected = false, nil
 	}
