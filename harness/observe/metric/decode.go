@@ -25,6 +25,7 @@ func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 // those of OTLP's .proto files.
 type Decoder struct {
 	series         map[string]Series // by name, unit and attributes as encoded
+	keys           int               // bytes of the keys of series
 	key            []byte            // scratch, key of series
 	data           [][]byte          // scratch, data messages of one metric
 	bounds, counts []uint64          // scratch, of one histogram

@@ -195,8 +195,12 @@ func (d *Decoder) number(b []byte, kind Kind) (p dataPoint, err error) {
 	return p, err
 }
 
-// maxSeries bounds the cache of series, for senders that keep creating new ones.
-const maxSeries = 1 << 16
+// Bounds of the cache of series, for senders that keep creating new ones: their number, and the
+// bytes of their keys. Each takes about three times as much.
+const (
+	maxSeries    = 1 << 16
+	maxKeysBytes = 16 << 20
+)
 
 // seriesOfKey returns the series of d.key, from the cache if possible.
 func (d *Decoder) seriesOfKey() (Series, error) {
@@ -226,9 +230,10 @@ func (d *Decoder) seriesOfKey() (Series, error) {
 		kv = append(kv, d.shown(a.key), d.shown(a.label()))
 	}
 	s := NewSeries(d.shown(name), d.shown(unit), kv...)
-	if d.series == nil || len(d.series) >= maxSeries {
-		d.series = map[string]Series{}
+	if d.series == nil || len(d.series) >= maxSeries || d.keys > maxKeysBytes {
+		d.series, d.keys = map[string]Series{}, 0
 	}
 	d.series[string(d.key)] = s
+	d.keys += len(d.key)
 	return s, nil
 }

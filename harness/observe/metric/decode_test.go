@@ -232,6 +232,29 @@ func TestDecoderForgetsSeries(t *testing.T) {
 	}
 }
 
+// TestDecoderForgetsLongSeries: a hundred thousand bytes of one letter are a few in a
+// compressed file.
+func TestDecoderForgetsLongSeries(t *testing.T) {
+	var d Decoder
+	long := strings.Repeat("x", 100_000)
+	for n := range 500 {
+		data, err := Encode(Frame{Source: "w", Points: []Point{CounterPoint(NewSeries(long, "", "i", fmt.Sprint(n)), 1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Decode(data); err != nil || got[0].Points[0].Series.Label("i") != fmt.Sprint(n) {
+			t.Fatalf("series %d: %v", n, err)
+		}
+	}
+	kept := 0
+	for key := range d.series {
+		kept += len(key)
+	}
+	if kept == 0 || kept > maxKeysBytes+2*len(long) {
+		t.Errorf("%d bytes of keys are in the cache, the limit is %d", kept, maxKeysBytes)
+	}
+}
+
 // FuzzDecode: any accepted request decodes as by the library, is consistent, can be
 // encoded and decoded again, and merges within the memory of float64's range. What
 // foreign senders sent counts once.
