@@ -3,8 +3,6 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -52,16 +50,15 @@ const maxPlausible = 1e12
 // pastRuns returns, by SLO, the sample statistics in the certificates of a profile's
 // newest runs.
 func pastRuns(folder, profile string) map[string]forecast.Past {
-	folders, _ := os.ReadDir(folder) // does not exist before the first run
 	samples := map[string][]certificate.SLO{}
 	arrivals := map[string][]float64{}
-	for i, n := len(folders)-1, 0; i >= 0 && n < maxPastRuns; i-- { // names begin with the time of the run
-		if !folders[i].IsDir() {
-			continue
+	n := 0
+	for data := range record.Documents(folder, issue.CertificateFile) {
+		if n == maxPastRuns {
+			break
 		}
 		var c certificate.Certificate
-		data, err := foreign.ReadFile(filepath.Join(folder, folders[i].Name(), issue.CertificateFile), record.MaxDocument)
-		if err != nil || certificate.Validate(data) != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
+		if certificate.Validate(data) != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
 			continue
 		}
 		n++

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -60,6 +62,22 @@ func TestCheckOutputFile(t *testing.T) {
 		if (err == nil) != (want.problem == "") || err != nil && (!strings.Contains(err.Error(), want.problem) || !strings.Contains(hint.Of(err), want.hint)) {
 			t.Errorf("%s: %v; hint %q, want %+v", path, err, hint.Of(err), want)
 		}
+	}
+}
+
+// However many folders lead to one large plan, looking for earlier runs ends soon.
+func TestLookingForRunsEndsSoon(t *testing.T) {
+	runs := t.TempDir()
+	plan, err := json.Marshal(aPlan())
+	must(t, err)
+	large := filepath.Join(runs, "plan")
+	must(t, os.WriteFile(large, append(plan, bytes.Repeat([]byte(" "), MaxDocument-len(plan))...), 0o600))
+	for n := range 200 {
+		evidence := filepath.Join(runs, fmt.Sprint(n), EvidenceDir)
+		must(t, os.MkdirAll(evidence, 0o755), os.Link(large, filepath.Join(evidence, planFile)))
+	}
+	if n := Attempts(runs, "payment", "abc"); n != maxDocuments/MaxDocument {
+		t.Errorf("%d plans were read", n)
 	}
 }
 

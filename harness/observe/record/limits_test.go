@@ -416,6 +416,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("%d MiB, %s values and keys", MaxDocument>>20, grouped(MaxValues)),
 		grouped(MaxCertificateValues) + " values and keys",
+		fmt.Sprintf("the newest with %d MiB of plans, and of certificates", maxDocuments>>20),
 		"files and folders | " + grouped(maxFiles),
 		fmt.Sprintf("of %d GiB or more | %d %% of their sizes", sparseBytes>>30, 100/sparseShare),
 		fmt.Sprintf("%d times its size and %d MiB, in a window of %d MiB", expandRatio, expandBytes>>20, maxWindow>>20),

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
@@ -173,19 +175,34 @@ func compareFiles(evidence string, manifest []byte) error {
 	return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 }
 
-// Attempts counts the runs of a profile in a runs folder by the same revision of the
-// tool, sealed or not.
-func Attempts(runs, profile, revision string) (n int) {
-	folders, err := os.ReadDir(runs)
-	if err != nil {
-		return 0 // no runs yet
-	}
-	for _, f := range folders {
-		var p Plan
-		if !f.IsDir() || readJSON(filepath.Join(runs, f.Name()), filepath.Join(EvidenceDir, planFile), &p) != nil {
-			continue // not a run folder
+// Documents are the documents of a name in the runs of a folder, the newest run first, whose name
+// begins with its time: as many as have maxDocuments bytes together.
+func Documents(runs, name string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		folders, _ := os.ReadDir(runs) // does not exist before the first run
+		left := int64(maxDocuments)
+		for _, f := range slices.Backward(folders) {
+			if !f.IsDir() {
+				continue
+			}
+			data, err := foreign.ReadIn(filepath.Join(runs, f.Name()), name, min(left, MaxDocument))
+			if err != nil {
+				continue // not a run folder
+			}
+			left -= int64(len(data))
+			if !yield(data) {
+				return
+			}
 		}
-		if p.Profile.Name == profile && p.Tool.Revision == revision {
+	}
+}
+
+// Attempts counts the runs of a profile in a runs folder by the same revision of the
+// tool, sealed or not, among the newest.
+func Attempts(runs, profile, revision string) (n int) {
+	for data := range Documents(runs, filepath.Join(EvidenceDir, planFile)) {
+		var p Plan
+		if foreign.DecodeJSON(data, MaxValues, &p) == nil && p.Profile.Name == profile && p.Tool.Revision == revision {
 			n++
 		}
 	}
