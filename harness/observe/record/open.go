@@ -37,7 +37,11 @@ func Open(dir string) (Run, error) {
 	sum := sha256.Sum256(manifest)
 	r := Run{Manifest: "sha256:" + hex.EncodeToString(sum[:])}
 	if err := r.read(dir); err != nil {
-		return Run{}, hint.With(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
+		next := ErrChanged
+		if errors.Is(err, errNoThresholds) {
+			next = errNoThresholds
+		}
+		return Run{}, hint.With(fmt.Errorf("open record %s: %w", dir, err), hint.Of(next))
 	}
 	return r, nil
 }

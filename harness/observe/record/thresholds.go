@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +21,10 @@ import (
 // maxThresholds bounds the file of thresholds in a record, bytes.
 const maxThresholds = 16 << 20
 
+// errNoThresholds: the manifest names no thresholds either, so that nothing need have changed.
+var errNoThresholds = hint.With(errors.New("the thresholds that it is made from are not in the record"),
+	"certify again: the run was made by a build of Assay that kept none")
+
 // Thresholds keeps the thresholds file that the plan is made from, byte by byte, so that a
 // run can only be judged by SLOs that a file asks for.
 func (w *Writer) Thresholds(text []byte) error { return WriteFile(w.path(thresholdsFile), text) }
@@ -30,13 +36,16 @@ func (p Plan) checkAsked(evidence string) error {
 		return nil
 	}
 	if err := p.checkThresholds(filepath.Join(evidence, thresholdsFile)); err != nil {
-		return hint.With(fmt.Errorf("%s: %w", planFile, err), hint.Of(ErrChanged))
+		return fmt.Errorf("%s: %w", planFile, err)
 	}
 	return nil
 }
 
 func (p Plan) checkThresholds(path string) error {
 	text, err := foreign.ReadFile(path, maxThresholds)
+	if errors.Is(err, os.ErrNotExist) {
+		return errNoThresholds
+	}
 	if err != nil {
 		return fmt.Errorf("the thresholds that it is made from cannot be read: %w", err)
 	}
