@@ -23,7 +23,6 @@ func sum(flows []Flow, weights []int, seed uint64) Plan {
 		if f.Unit != p.Unit {
 			p.Unit = "tps"
 		}
-		p.Target += f.Target
 		p.Timeout, p.Think = max(p.Timeout, f.Timeout), max(p.Think, f.Think)
 		p.DisplacedAfter = min(p.DisplacedAfter, f.DisplacedAfter)
 		p.Judged = append(p.Judged, f.Judged...)
@@ -43,6 +42,7 @@ func sum(flows []Flow, weights []int, seed uint64) Plan {
 	for i, start := range edges[:len(edges)-1] {
 		p.Stages = append(p.Stages, sumStage(flows, start, edges[i+1]))
 	}
+	p.Target = together(flows, p.Stages)
 	p.Fleet = Shares(weights, func(float64) int { return 0 })
 	for i := range p.Workers {
 		for _, f := range flows {
@@ -50,6 +50,39 @@ func sum(flows []Flow, weights []int, seed uint64) Plan {
 		}
 	}
 	return p
+}
+
+// together is the highest rate at which the flows are judged at the same time, for as long as
+// each of them holds its own target: two that reach theirs one after the other never made
+// the sum of both. stages are those of the sum.
+func together(flows []Flow, stages []Stage) float64 {
+	type part struct {
+		rate float64
+		time time.Duration
+	}
+	var parts []part
+	shortest := flows[0].AtTarget()
+	for _, s := range stages {
+		p := part{time: s.Duration}
+		for _, f := range flows {
+			for _, own := range f.Stages {
+				if own.Start <= s.Start && own.End() >= s.End() && f.isJudged(own) {
+					p.rate += own.To
+				}
+			}
+		}
+		parts = append(parts, p)
+	}
+	for _, f := range flows {
+		shortest = min(shortest, f.AtTarget())
+	}
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.rate, a.rate) })
+	for _, p := range parts {
+		if shortest -= p.time; shortest <= 0 {
+			return p.rate
+		}
+	}
+	return 0 // no flow has a judged stage
 }
 
 // names of stages by what counts most when flows differ.

@@ -61,7 +61,7 @@ type Flow struct {
 // have the total rate, and its judged windows are those in which any flow is judged.
 type Plan struct {
 	Unit     string   `json:"unit"`
-	Target   float64  `json:"target"` // highest judged rate, arrivals per second; with flows, the sum of theirs
+	Target   float64  `json:"target"` // highest judged rate, arrivals per second; with flows, the highest that they hold together
 	Stages   []Stage  `json:"stages"`
 	Baseline *Window  `json:"baseline,omitempty"` // nil: the plan has none
 	Judged   []Window `json:"judged"`

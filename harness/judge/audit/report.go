@@ -91,7 +91,8 @@ type Report struct {
 	details map[string]int // of Checks, by their name
 }
 
-// Rate is the rate that a certificate is for, per second: with several flows their sum.
+// Rate is the rate that a certificate is for, per second: with several flows, the highest that
+// they hold together.
 type Rate struct {
 	Unit   string  `json:"unit"`
 	Target float64 `json:"target"`

@@ -139,7 +139,8 @@ func requireRate(text string) (condition, error) {
 	}, nil
 }
 
-// rateText is the rate that a certificate is for: with several flows their sum.
+// rateText is the rate that a certificate is for: with several flows, the highest that they hold
+// together, and that of each.
 func rateText(c certificate.Certificate) string {
 	text := quantity.Exact(c.Rate.Target) + " " + c.Rate.Unit
 	if c.Rate.Lowest < c.Rate.Target {

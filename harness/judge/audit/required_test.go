@@ -157,7 +157,7 @@ func TestRequirementsThatAreNone(t *testing.T) {
 	}
 }
 
-// Several flows: the rate is that of the claim, their sum; each is shown.
+// Several flows: the rate is the one that they hold together; each is shown.
 func TestRequiredRateOfFlows(t *testing.T) {
 	c := certificate.Certificate{Rate: certificate.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
 		{Name: "pay", Rate: certificate.Rate{Target: 30}}, {Name: "browse", Rate: certificate.Rate{Target: 70}},

@@ -65,13 +65,10 @@ func lost(r record.Run) bool {
 	return r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished
 }
 
-// sumFlows makes rate and outcomes those of all flows, each in its own windows. A total is
-// nil if that of any flow is: no data is not 0.
+// sumFlows makes counts and outcomes those of all flows, each in its own windows, and the
+// achieved rate that of the seconds in which any flow is judged. A total is nil if that of
+// any flow is: no data is not 0.
 func (v *Verdict) sumFlows() {
-	v.Rate.Lowest = 0
-	for _, f := range v.Flows {
-		v.Rate.Lowest += f.Rate.Lowest
-	}
 	v.Outcomes = Outcomes{
 		Completed: totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.Completed }),
 		Failed:    totalOf(v.Flows, func(f Flow) *int64 { return f.Outcomes.Failed }),
@@ -81,12 +78,22 @@ func (v *Verdict) sumFlows() {
 	v.Rate.Scheduled = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Scheduled })
 	v.Rate.Completed = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Completed })
 	v.Rate.Dropped = totalOf(v.Flows, func(f Flow) *int64 { return f.Rate.Dropped })
-	v.Rate.Achieved = totalOf(v.Flows, func(f Flow) *float64 { return f.Rate.Achieved })
+	judged := map[int64]bool{}
+	for _, f := range v.Flows {
+		for _, span := range f.Judged {
+			for second := span.From; second < span.To; second++ {
+				judged[second] = true
+			}
+		}
+	}
+	if v.Rate.Achieved = nil; v.Rate.Completed != nil && len(judged) > 0 {
+		v.Rate.Achieved = pointer(float64(*v.Rate.Completed) / float64(len(judged)))
+	}
 }
 
 // totalOf adds up a number of each flow; nil as soon as one is.
-func totalOf[T int64 | float64](flows []Flow, part func(Flow) *T) *T {
-	sum := T(0)
+func totalOf(flows []Flow, part func(Flow) *int64) *int64 {
+	sum := int64(0)
 	for _, f := range flows {
 		n := part(f)
 		if n == nil {

@@ -110,6 +110,20 @@ func TestTotalsOfFlowsWithoutData(t *testing.T) {
 	}
 }
 
+// Flows that reach their targets one after the other never made the sum of both.
+func TestRateOfFlowsOneAfterTheOther(t *testing.T) {
+	p := synthetic.Profile()
+	slo := synthetic.Percentile(metric.TransactionDuration, 80, 2000)
+	orders, views := flowOf("orders", slo), flowOf("views", slo)
+	orders.Load.Stages = append(orders.Load.Stages, spec.Stage{Rate: 1, For: 30 * time.Second})
+	views.Load.Stages = []spec.Stage{{Rate: 1, For: 40 * time.Second}, {Rate: 20, For: 30 * time.Second, Judge: true}}
+	p.Flows = []spec.Flow{orders, views}
+	v := Judge(withFlows(p, synthetic.Healthy, synthetic.Healthy).Record())
+	if v.Outcome != Pass || v.Rate.Target != 20 || v.Rate.Lowest != 20 || *v.Rate.Achieved != 20 || *v.Rate.Completed != 1200 {
+		t.Errorf("%s: %s: %+v", v.Outcome, v.Claim, v.Rate)
+	}
+}
+
 // The most frequent error that a claim names is one of the flow that failed.
 func TestClaimNamesTheFlowsOwnError(t *testing.T) {
 	p := synthetic.Profile()

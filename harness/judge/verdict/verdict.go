@@ -115,7 +115,7 @@ type SLO struct {
 // Rate is the planned and the achieved rate in the judged windows.
 type Rate struct {
 	Unit      string   // "tps" or "rps"
-	Target    float64  // highest judged rate of the plan, per second
+	Target    float64  // highest judged rate of the plan, per second; with flows, the highest that they hold together
 	Lowest    float64  // lowest judged rate of the plan; equal to Target where the plan holds one rate
 	Achieved  *float64 // completed transactions per second
 	Scheduled *int64
