@@ -14,6 +14,7 @@ import (
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -46,6 +47,10 @@ func TestRequired(t *testing.T) {
 		{Metric: "go_build_info", Labels: map[string]string{"version": "(devel)"}},
 		{Metric: "pay_build_info", Labels: map[string]string{"revision": "4f2a91c", "version": "1.4"}},
 	}}
+	c.Frames = append(c.Frames, metric.Frame{
+		Source: metric.SourceService, Sequence: 1, Second: c.Run.Facts.T0.Unix() + 20,
+		Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), 0)},
+	})
 	dir := certifyCase(t, c, &key)
 	stated, err := certificate.Parse(readFile(t, filepath.Join(dir, issue.CertificateFile)))
 	if err != nil {
@@ -189,9 +194,42 @@ func TestRequiredRevisionOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = check(certificate.Certificate{Environment: certificate.Environment{Service: &record.Service{Builds: builds}}})
+		same := true
+		err = check(certificate.Certificate{Environment: certificate.Environment{Service: &record.Service{Builds: builds}, ServiceUnchanged: &same}})
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A run that measured another build too, or was not seen to measure this one alone, is not one
+// of the build that is required, whatever the service reported before the load.
+func TestRequiredRevisionUnderLoad(t *testing.T) {
+	builds := []record.Build{{Metric: "app_build_info", Labels: map[string]string{"revision": "new"}}}
+	check, err := requireRevision("new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		others []float64 // one a second, the first before the load
+		want   string    // empty: it is held
+	}{
+		"read":           {[]float64{0, 0, 0}, ""},
+		"before":         {[]float64{1, 0, 0}, ""}, // no load has met that instance
+		"deployed":       {[]float64{0, 0, 1, 0}, "under load an instance of the service reported another build than app_build_info (revision new), or none, required: new alone"},
+		"read only once": {[]float64{0}, "the service's builds were read before the load, but not under it, required: new"},
+	} {
+		s := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+		s.Run.Environment.Service = &record.Service{Builds: builds}
+		for i, n := range c.others {
+			s.Frames = append(s.Frames, metric.Frame{
+				Source: metric.SourceService, Sequence: uint64(i + 1), Second: s.Run.Facts.T0.Unix() - 1 + int64(i),
+				Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), n)},
+			})
+		}
+		err := check(certificate.Of(s.Record()))
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
 			Database: r.Environment.Database,
 			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
-			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service,
+			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service, ServiceUnchanged: unchanged(r, v),
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},

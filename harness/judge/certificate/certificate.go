@@ -407,6 +407,10 @@ type Environment struct {
 	// builds: the certificate no longer holds once it changes. Null: neither is known.
 	Fingerprint *string         `json:"fingerprint" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
 	Service     *record.Service `json:"service"` // builds that the service reports; null: none
+
+	// Whether all instances of the service that were read under load reported these builds and
+	// no others; missing: none was read then.
+	ServiceUnchanged *bool `json:"service_unchanged,omitempty"`
 }
 
 // Evidence ties the certificate to the record.

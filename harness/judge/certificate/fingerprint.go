@@ -9,7 +9,9 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/judge/verdict"
 	"assay/harness/mask"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -46,6 +48,17 @@ func Fingerprint(e record.Environment) *string {
 	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	return &digest
+}
+
+// unchanged reports whether all instances of the service that were read from the begin of the
+// load to the end of what is judged had the builds of the environment; nil: none was read.
+func unchanged(r record.Run, v verdict.Verdict) *bool {
+	others, read := r.Timeline.MaxGauge(metric.ServiceOthers, nil, record.Span{From: r.Facts.T0.Unix(), To: v.Window.End.Unix()})
+	if !read {
+		return nil
+	}
+	none := others == 0
+	return &none
 }
 
 // DatabaseChanges lists the differences between a database then and now.

@@ -100,6 +100,7 @@ const (
 	ServiceCPU             = "service_cpu_seconds"
 	ServiceCPUs            = "service_cpus"
 	ServiceInstances       = "service_instances"
+	ServiceOthers          = "service_other_builds"
 
 	StubCalls    = "stub_calls"
 	StubCallTime = "stub_call_time"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/record"
@@ -22,14 +21,12 @@ const (
 	maxValue  = 200 // bytes of a label's value
 )
 
-// buildsIn returns the builds in an exposition, sorted by metric and labels, each once;
-// none if it is invalid, because this should not fail a run.
-func buildsIn(exposition []byte) (all []record.Build) {
-	families, err := scrape.Parse(exposition, func(family string) bool { return strings.HasSuffix(family, buildSuffix) })
-	if err != nil {
-		return nil
-	}
+// buildsIn returns the builds in an exposition.
+func buildsIn(families scrape.Families) (all []record.Build) {
 	for name, family := range families {
+		if !strings.HasSuffix(name, buildSuffix) {
+			continue
+		}
 		for _, m := range family.GetMetric() {
 			b := record.Build{Metric: name, Labels: map[string]string{}}
 			fits := len(m.GetLabel()) > 0 && len(m.GetLabel()) <= maxLabels
@@ -45,34 +42,31 @@ func buildsIn(exposition []byte) (all []record.Build) {
 	return sorted(all)
 }
 
-// sorted returns the first builds by metric and labels, each once.
+// sorted returns the first builds by metric and labels, each once: one more than are recorded,
+// if there are more.
 func sorted(all []record.Build) []record.Build {
 	slices.SortFunc(all, compareBuilds)
 	all = slices.CompactFunc(all, func(a, b record.Build) bool { return compareBuilds(a, b) == 0 })
-	return all[:min(len(all), maxBuilds)]
+	return all[:min(len(all), maxBuilds+1)]
 }
 
 func compareBuilds(a, b record.Build) int {
 	return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(fmt.Sprint(a.Labels), fmt.Sprint(b.Labels)))
 }
 
-// builds are those that instances of the service reported. It is safe for concurrent use.
-type builds struct {
-	mu  sync.Mutex
-	all []record.Build // sorted, each once
-}
-
-// add adds the builds of an instance, and reports whether there are others than before.
-func (b *builds) add(reported []record.Build) (others bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := len(b.all)
-	b.all = sorted(slices.Concat(b.all, reported))
-	return len(b.all) > before
-}
-
-func (b *builds) get() []record.Build {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.all)
+// differ reports whether an instance is another than those that were read at the start, by what
+// it reports: a build that none of them had, none of a metric that they have, or too many to
+// tell.
+func differ(known, reported []record.Build) bool {
+	missing := map[string]bool{}
+	for _, b := range known {
+		missing[b.Metric] = true
+	}
+	for _, b := range reported {
+		if _, found := slices.BinarySearchFunc(known, b, compareBuilds); !found {
+			return true
+		}
+		delete(missing, b.Metric)
+	}
+	return len(missing) > 0 || len(known) > maxBuilds
 }

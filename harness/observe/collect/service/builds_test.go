@@ -1,12 +1,18 @@
 package service
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/observe/collect/scrape"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -35,11 +41,88 @@ func TestBuildsIn(t *testing.T) {
 		},
 		"too long": {"a_build_info{version=\"" + strings.Repeat("x", maxValue+1) + "\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
 	} {
-		if diff := cmp.Diff(c.want, buildsIn([]byte(c.exposition))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		got, err := read([]byte(c.exposition))
+		if diff := cmp.Diff(c.want, got.builds); diff != "" || (err != nil) != (name == "garbage") {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if got := buildsIn([]byte(many)); len(got) != maxBuilds {
-		t.Errorf("%d builds are recorded", len(got))
+	if got, err := read([]byte(many)); len(got.builds) != maxBuilds+1 {
+		t.Errorf("%d builds are known, %v", len(got.builds), err)
+	}
+}
+
+// expositionOf is an exposition of these builds.
+func expositionOf(lines ...string) []byte { return []byte(strings.Join(lines, " 1\n") + " 1\n") }
+
+// Under load an instance that is none of the start's by its builds is counted: one of another
+// build, one that has none of a metric that the others have, and one that never told its own.
+func TestOtherBuildsUnderLoad(t *testing.T) {
+	t.Parallel()
+	pods := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("app_build_info{revision=\"new\",pod=\"%02d\"}", i))
+		}
+		return all
+	}
+	const own, old, library = `app_build_info{revision="new"}`, `app_build_info{revision="old"}`, `go_build_info{version="(devel)"}`
+	for name, c := range map[string]struct {
+		start, now []string
+		others     float64
+	}{
+		"the same":             {[]string{own, library}, []string{own, library}, 0},
+		"another":              {[]string{own, library}, []string{old, library}, 1},
+		"one more":             {[]string{own}, []string{own, old}, 1},
+		"of a library alone":   {[]string{own, library}, []string{library}, 1},
+		"none":                 {[]string{own}, []string{"up"}, 1},
+		"one pod of several":   {pods(maxBuilds), pods(1), 0},
+		"more than are listed": {pods(maxBuilds + 1), pods(1), 1},
+	} {
+		text := expositionOf(c.start...)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+		defer server.Close()
+		one := New(server.URL)
+		if err := one.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		described := one.Describe()
+		if n := min(len(c.start), maxBuilds); described == nil || len(described.Builds) != n {
+			t.Errorf("%s: %+v", name, described)
+		}
+		text = expositionOf(c.now...)
+		for range 2 {
+			if got, found := values(one.read(t.Context()))[metric.ServiceOthers]; !found || got != c.others {
+				t.Errorf("%s: %g others, %t", name, got, found)
+			}
+		}
+		if noted := strings.Join(one.Notes(), "; "); (c.others > 0) != strings.Contains(noted, "build") {
+			t.Errorf("%s: noted %q", name, noted)
+		}
+		if err := one.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An instance that never told its builds is counted once it had time to, and when it goes.
+func TestInstancesThatNeverTellTheirBuilds(t *testing.T) {
+	t.Parallel()
+	a, b := scrape.New("http://127.0.0.1:1/a"), scrape.New("http://127.0.0.1:1/b")
+	good := scrape.Answer[scraped]{Endpoint: a, Value: scraped{reading: reading{}}}
+	silent := scrape.Answer[scraped]{Endpoint: b, Err: errors.New("timed out")}
+	all, begin := instances{}, time.Now()
+	for i, c := range []struct {
+		at      time.Duration
+		answers []scrape.Answer[scraped]
+		others  int
+	}{
+		{0, []scrape.Answer[scraped]{good, silent}, 0},
+		{time.Second + keepGauges, []scrape.Answer[scraped]{good, silent}, 1},
+		{2*time.Second + keepGauges, []scrape.Answer[scraped]{good}, 1},
+		{3*time.Second + keepGauges, []scrape.Answer[scraped]{good}, 0},
+		{4*time.Second + keepGauges, []scrape.Answer[scraped]{{Endpoint: a, Value: scraped{reading: reading{}, other: true}}}, 1},
+	} {
+		if got := all.add(begin.Add(c.at), c.answers).others; got != c.others {
+			t.Errorf("second %d: %d others", i, got)
+		}
 	}
 }

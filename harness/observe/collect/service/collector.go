@@ -23,8 +23,8 @@ type Collector struct {
 	group     *scrape.Group
 	listed    bool // the instances are listed; false: a single one is named
 	instances instances
-	failing   bool // an instance did not answer last
-	builds    builds
+	failing   bool           // an instance did not answer last
+	builds    []record.Build // that the instances reported at the start, sorted
 	notes     collect.Notes
 }
 
@@ -47,7 +47,7 @@ func NewOf(list scrape.Instances) *Collector {
 func (c *Collector) Source() string { return metric.SourceService }
 
 // Start reads all endpoints once. Its error is ErrAbsent if none answers, or if none has any
-// of the metrics that are read.
+// of the metrics that are read, nor a build.
 func (c *Collector) Start(ctx context.Context) error {
 	if err := c.group.Err(); err != nil {
 		return err
@@ -61,7 +61,10 @@ func (c *Collector) Start(ctx context.Context) error {
 		return noAnswer(answers)
 	})
 	for _, a := range answers {
-		c.builds.add(a.Value.builds)
+		c.builds = sorted(append(c.builds, a.Value.builds...))
+	}
+	if len(c.builds) > maxBuilds {
+		c.notes.Add("the service reports more than %d builds (*%s), and the others are not recorded; give them no labels that differ between instances", maxBuilds, buildSuffix)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
@@ -70,7 +73,12 @@ func (c *Collector) Start(ctx context.Context) error {
 		return nil
 	}
 	i := slices.IndexFunc(answers, func(a scrape.Answer[scraped]) bool { return a.Err == nil })
-	return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_*, %s and OpenTelemetry's http.server.request.duration", ErrAbsent, answers[i].Endpoint, queryDuration)
+	err = fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_*, %s and OpenTelemetry's http.server.request.duration", ErrAbsent, answers[i].Endpoint, queryDuration)
+	if len(c.builds) > 0 { // which are read on
+		c.notes.Add("%s", err)
+		return nil
+	}
+	return err
 }
 
 // noAnswer returns why no instance answered; nil if one did.
@@ -87,21 +95,19 @@ func noAnswer(answers []scrape.Answer[scraped]) error {
 }
 
 // parse reads an instance's exposition.
-func (c *Collector) parse(e *scrape.Endpoint, exposition []byte) (s scraped, err error) {
-	if c.instances.isNew(e) {
-		s.builds = buildsIn(exposition)
-	}
-	s.reading, err = parse(exposition)
+func (c *Collector) parse(_ *scrape.Endpoint, exposition []byte) (s scraped, err error) {
+	s, err = read(exposition)
+	s.other = differ(c.builds, s.builds)
 	return s, err
 }
 
-// Describe returns the builds that the instances have reported so far; nil if they reported
-// none. It also works if Start failed because other metrics are missing.
+// Describe returns the builds that the instances have reported at the start; nil if they
+// reported none.
 func (c *Collector) Describe() *record.Service {
-	if all := c.builds.get(); len(all) > 0 {
-		return &record.Service{Builds: all}
+	if len(c.builds) == 0 {
+		return nil
 	}
-	return nil
+	return &record.Service{Builds: slices.Clone(c.builds[:min(len(c.builds), maxBuilds)])}
 }
 
 // Notes returns why the data are incomplete.
@@ -126,12 +132,15 @@ func (c *Collector) read(ctx context.Context) []metric.Point {
 	if c.group.Left() > 0 {
 		s.sum = s.sum.counters() // gauges of some instances are unknown
 	}
-	points := s.sum.points()
-	if !c.listed {
-		return points
-	}
 	c.note(answers, s)
-	return append(points, metric.GaugePoint(metric.Of(metric.ServiceInstances), float64(s.answered)))
+	points := s.sum.points()
+	if others := s.others + c.group.Left(); len(c.builds) > 0 && s.answered+others > 0 {
+		points = append(points, metric.GaugePoint(metric.Of(metric.ServiceOthers), float64(others)))
+	}
+	if c.listed {
+		points = append(points, metric.GaugePoint(metric.Of(metric.ServiceInstances), float64(s.answered)))
+	}
+	return points
 }
 
 // warn logs when instances begin to fail, and when all answer again.
@@ -162,13 +171,11 @@ func (c *Collector) note(answers []scrape.Answer[scraped], s second) {
 	if n := c.group.Left(); n > 0 {
 		c.notes.Add("service metrics are too low: the service has more than %d instances, and the others are not read; run fewer instances", len(answers))
 	}
-	if s.silent {
+	if c.listed && s.silent {
 		c.notes.Add("service metrics are incomplete: an instance did not answer for more than %v; check that all instances expose them", keepGauges)
 	}
-	for _, a := range answers {
-		if c.builds.add(a.Value.builds) {
-			c.notes.Add("an instance of the service that was read during the run reported another build than those at its start; deploy nothing during a run")
-		}
+	if n := len(c.builds); n > 0 && n <= maxBuilds && s.others > 0 {
+		c.notes.Add("an instance of the service that was read during the run reported other builds than those at its start, or none; deploy nothing during a run")
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 func TestErrorsByClass(t *testing.T) {
 	read := func(text string) reading {
 		t.Helper()
-		r, err := parse([]byte(text))
+		s, err := read([]byte(text))
+		r := s.reading
 		if err != nil {
 			t.Fatal(err)
 		}

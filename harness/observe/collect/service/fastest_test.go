@@ -11,7 +11,8 @@ import (
 func TestFastestStatements(t *testing.T) {
 	parsed := func(text string) reading {
 		t.Helper()
-		r, err := parse([]byte("# TYPE db_query_duration_seconds histogram\n" + text))
+		s, err := read([]byte("# TYPE db_query_duration_seconds histogram\n" + text))
+		r := s.reading
 		if err != nil {
 			t.Fatal(err)
 		}

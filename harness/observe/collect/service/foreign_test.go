@@ -2,6 +2,7 @@ package service
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,8 @@ db_query_duration_seconds_sum VALUE
 db_query_duration_seconds_count VALUE
 `
 	for _, value := range []string{"NaN", "-1", "+Inf", "-Inf", "1e308"} {
-		r, err := parse([]byte(strings.ReplaceAll(text, "VALUE", value)))
+		s, err := read([]byte(strings.ReplaceAll(text, "VALUE", value)))
+		r := s.reading
 		if negative := strings.HasPrefix(value, "-"); err != nil || negative {
 			if !negative || err == nil { // the parser refuses the whole
 				t.Errorf("%s: %v", value, err)
@@ -51,9 +53,9 @@ func FuzzExposition(f *testing.F) {
 		all, e := instances{}, &scrape.Endpoint{}
 		for _, text := range [][]byte{first, second} {
 			PoolIn(text)
-			buildsIn(text)
-			r, err := parse(text)
-			points := all.add(time.Unix(1, 0), []scrape.Answer[scraped]{{Endpoint: e, Value: scraped{reading: r}, Err: err}}).sum.points()
+			s, err := read(text)
+			differ(sorted(slices.Clone(s.builds)), s.builds)
+			points := all.add(time.Unix(1, 0), []scrape.Answer[scraped]{{Endpoint: e, Value: s, Err: err}}).sum.points()
 			for _, p := range points {
 				if p.Value < 0 || math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
 					t.Errorf("%s is %g", p.Series.Key(), p.Value)

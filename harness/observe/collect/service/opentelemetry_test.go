@@ -167,7 +167,8 @@ hikaricp_connections_timeout_total 3
 					record(t, provider.Meter("shop"))
 				}
 				text := append(exposed(t, registry, c.format), c.own...)
-				got, err := parse(text)
+				s, err := read(text)
+				got := s.reading
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -209,7 +210,8 @@ db_sql_latency_milliseconds_sum{method="sql.conn.query"} 1000
 db_sql_latency_milliseconds_count{method="sql.conn.query"} 100
 `, 5},
 	} {
-		r, err := parse([]byte(c.text))
+		s, err := read([]byte(c.text))
+		r := s.reading
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ type Pool struct {
 
 // PoolIn finds the pool in an exposition. Several pools are added up.
 func PoolIn(exposition []byte) Pool {
-	r, err := parse(exposition)
+	s, err := read(exposition)
 	if err != nil {
 		return Pool{}
 	}
-	open, known := r[metric.ServicePoolOpen]
-	return Pool{Known: known, Open: int(open), Max: int(r[metric.ServicePoolMax])}
+	open, known := s.reading[metric.ServicePoolOpen]
+	return Pool{Known: known, Open: int(open), Max: int(s.reading[metric.ServicePoolMax])}
 }

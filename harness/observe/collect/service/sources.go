@@ -159,13 +159,18 @@ type reading map[string]float64
 // errorPrefix precedes the class of errors in a reading.
 const errorPrefix = metric.ErrorsByClass + " "
 
-// parse reads an exposition in the text format.
-func parse(body []byte) (_ reading, err error) {
+// read reads an exposition in the text format.
+func read(body []byte) (s scraped, err error) {
 	defer foreign.Guard(&err)
-	found, err := scrape.Parse(body, func(family string) bool { return families[family] })
+	found, err := scrape.Parse(body, func(family string) bool { return families[family] || strings.HasSuffix(family, buildSuffix) })
 	if err != nil {
-		return nil, err
+		return s, err
 	}
+	return scraped{reading: readingOf(found), builds: buildsIn(found)}, nil
+}
+
+// readingOf reads the metrics of an exposition.
+func readingOf(found scrape.Families) reading {
 	r, from, unknown := reading{}, map[string]string{}, map[string]bool{}
 	read := func(s source, key string, bounds float64) {
 		if other, ok := from[key]; ok && other != s.family {
@@ -202,7 +207,7 @@ func parse(body []byte) (_ reading, err error) {
 	for name := range unknown {
 		delete(r, name)
 	}
-	return r, nil
+	return r
 }
 
 // addErrors adds the counters of errors.

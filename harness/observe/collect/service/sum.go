@@ -19,7 +19,8 @@ const keepGauges = 10 * time.Second
 // scraped is what one scrape of an instance returned.
 type scraped struct {
 	reading reading
-	builds  []record.Build // if the instance is new
+	builds  []record.Build // sorted
+	other   bool           // it is another instance than those at the start, by its builds
 }
 
 // instance is the state of one instance of the service.
@@ -36,10 +37,8 @@ type second struct {
 	sum      reading // gauges, and increases of counters
 	answered int     // instances
 	silent   bool    // an instance has not answered for longer than keepGauges
+	others   int     // instances that are none of the start's by their builds, or never told them
 }
-
-// isNew reports whether an instance has not been read yet.
-func (all instances) isNew(e *scrape.Endpoint) bool { return all[e].last == nil }
 
 // add adds up one answer of each instance, and forgets those that have no answer because
 // they are no longer listed.
@@ -66,18 +65,27 @@ func (all instances) add(now time.Time, answers []scrape.Answer[scraped]) (s sec
 		switch {
 		case a.Err == nil:
 			s.answered++
+			if a.Value.other {
+				s.others++
+			}
 			s.sum.add(a.Value.reading.since(i.last))
 			i = instance{a.Value.reading, now}
 		case i.last == nil || late:
 			complete = false
 			s.silent = s.silent || late
+			if i.last == nil && late {
+				s.others++
+			}
 		default:
 			s.sum.add(i.last.gauges())
 		}
 		all[a.Endpoint] = i
 	}
-	for e := range all {
+	for e, i := range all {
 		if !listed[e] {
+			if i.last == nil {
+				s.others++
+			}
 			delete(all, e)
 		}
 	}
