@@ -241,6 +241,41 @@ func TestStreamsAreMaskedLikeText(t *testing.T) {
 	})
 }
 
+// A secret of which a line's limit has no room for every spelling is not cut by the limit: all
+// of it is masked, and the rest of the line is written.
+func TestLongSecretsInLongLines(t *testing.T) {
+	key := ""
+	for i := range 500 {
+		key += fmt.Sprintf("%04x", i*i%65521)
+	}
+	for name, line := range map[string]string{
+		"behind the limit": strings.Repeat("x ", maxLine) + "postgres://app:" + key + "@db.test/shop and more\n",
+		"across the limit": strings.Repeat("x", maxLine-len(key)/2) + key + strings.Repeat(" y", maxLine) + "\n",
+		"from the begin":   strings.Repeat(key, 200) + key[:len(key)/2] + "\n",
+	} {
+		register(t, func() { Add(key) })
+		var out bytes.Buffer
+		l := NewLines(&out)
+		for rest := line + "next\n"; rest != ""; {
+			n := min(len(rest), 1000)
+			if _, err := l.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := l.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		want := Text(line) + "next\n"
+		if name == "from the begin" { // too long to be kept: the rest is not looked at
+			want = replacement + "\nnext\n"
+		}
+		if out.String() != want {
+			t.Errorf("%s: %d bytes were written, want %d; a part of the secret: %t", name, out.Len(), len(want), strings.Contains(out.String(), key[:32]))
+		}
+	}
+}
+
 func TestSecretsOfDSNs(t *testing.T) {
 	for _, c := range []struct {
 		dsn    string

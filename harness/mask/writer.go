@@ -27,7 +27,8 @@ func (w Writer) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// maxLine is how long a line may be before a part of it is written, bytes.
+// maxLine is how long a line may be before a part of it is written, bytes: more, if a secret
+// can take up half of it.
 const maxLine = 64 << 10
 
 // Lines masks a stream, whose parts may begin and end anywhere: it writes whole lines. It
@@ -53,13 +54,16 @@ func (l *Lines) Write(text []byte) (int, error) {
 	}
 	l.pending = append(l.pending, text...)
 	err := l.write(bytes.LastIndexByte(l.pending, '\n') + 1)
-	if err == nil && len(l.pending) > maxLine {
-		whole := known.Load().whole(string(l.pending))
-		if l.skip = whole == 0; l.skip {
-			whole = len(l.pending)
-		}
-		err = l.write(whole)
+	m := known.Load()
+	if err != nil || len(l.pending) <= max(maxLine, 2*m.most()) {
+		return n, err
 	}
+	whole := m.whole(string(l.pending))
+	if whole > 0 {
+		return n, l.write(whole)
+	}
+	l.pending, l.skip = l.pending[:0], true
+	_, err = io.WriteString(l.to, replacement)
 	return n, err
 }
 
