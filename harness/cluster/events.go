@@ -31,7 +31,7 @@ func (c *Cluster) WhyNoPods(ctx context.Context, name, component string) string 
 		// Events outlive their Job by an hour: another one may have its name now.
 		job, err := c.BatchV1().Jobs(c.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err == nil && job.UID == of.UID && selector.Matches(labels.Set(job.Labels)) {
-			return oneLine(withoutSuffixes(mask.Text(e.Message), of.Name))
+			return mask.Line(withoutSuffixes(mask.Text(e.Message), of.Name), maxMessage)
 		}
 	}
 	return ""

@@ -63,7 +63,7 @@ func StateOf(p *corev1.Pod) (s State) {
 	if s.Reason == "" && p.DeletionTimestamp != nil && s.ExitCode == nil {
 		s.Reason = Deleted
 	}
-	s.Message = oneLine(s.Message)
+	s.Message = mask.Line(s.Message, maxMessage)
 	return s
 }
 
@@ -110,12 +110,12 @@ func disruption(p *corev1.Pod) (reason, message string) {
 func Obstacle(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s is not scheduled (%s): %s", p.Name, c.Reason, oneLine(c.Message))
+			return fmt.Sprintf("pod %s is not scheduled (%s): %s", p.Name, c.Reason, mask.Line(c.Message, maxMessage))
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return fmt.Sprintf("container %s of pod %s does not start (%s): %s", c.Name, p.Name, w.Reason, cmp.Or(oneLine(w.Message), "no reason given"))
+			return fmt.Sprintf("container %s of pod %s does not start (%s): %s", c.Name, p.Name, w.Reason, cmp.Or(mask.Line(w.Message, maxMessage), "no reason given"))
 		}
 	}
 	return ""
@@ -164,12 +164,8 @@ func lastError(log string) string {
 	lines := strings.Split(strings.TrimSpace(mask.Text(log)), "\n")
 	for _, line := range slices.Backward(lines) {
 		if text, isError := strings.CutPrefix(line, "assay: "); isError {
-			return oneLine(text)
+			return mask.Line(text, maxMessage)
 		}
 	}
-	return oneLine(lines[len(lines)-1])
-}
-
-func oneLine(text string) string {
-	return mask.Line(text, maxMessage)
+	return mask.Line(lines[len(lines)-1], maxMessage)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"assay/harness/mask"
 )
 
 func TestGuard(t *testing.T) {
@@ -30,6 +32,21 @@ func TestGuard(t *testing.T) {
 }
 
 // Whatever is no regular file is refused at once, and without being read.
+// What a parser says of a text, as it gives up, has no secret of the text, nor a part of one.
+func TestGuardMasks(t *testing.T) {
+	t.Parallel()
+	mask.Add("Zq7-word-of-a-parser")
+	parse := func(text string) (err error) {
+		defer Guard(&err)
+		panic("bad text " + text + "\n")
+	}
+	for _, before := range []string{"", strings.Repeat("x", maxWhat-20)} {
+		if got := parse(before + "Zq7-word-of-a-parser" + strings.Repeat("y", maxWhat)).Error(); strings.Contains(got, "Zq7") || strings.Contains(got, "\n") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 func TestKindsOfFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,11 +5,15 @@ import (
 	"fmt"
 
 	"assay/harness/crash"
+	"assay/harness/mask"
 )
 
 // ErrUnreadable: a parser gave up on what it read. That is a mistake of the parser, as it
 // should have returned an error of its own.
 var ErrUnreadable = errors.New("it cannot be read: the parser failed")
+
+// maxWhat bounds the value of a panic that is shown, bytes: it can quote what was read.
+const maxWhat = 200
 
 // Guard turns a panic of the function that defers it into *err: foreign input must not
 // end this process. Running out of memory or of stack cannot be caught: what is read must
@@ -19,6 +23,6 @@ var ErrUnreadable = errors.New("it cannot be read: the parser failed")
 //		defer foreign.Guard(&err)
 func Guard(err *error) {
 	if left := recover(); left != nil {
-		*err = fmt.Errorf("%w (%.200v, at %s)", ErrUnreadable, left, crash.Place())
+		*err = fmt.Errorf("%w (%s, at %s)", ErrUnreadable, mask.Line(fmt.Sprint(left), maxWhat), crash.Place())
 	}
 }

@@ -272,7 +272,7 @@ func (l *Link) do(ctx context.Context, m message) (answer, error) {
 	case resp.StatusCode < 300:
 		return answer{resp.StatusCode, resp.Header, body}, nil
 	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
-		return answer{}, &RefusedError{resp.StatusCode, mask.Cut(strings.TrimSpace(string(body[:min(len(body), 2*maxReason)])), maxReason)}
+		return answer{}, &RefusedError{resp.StatusCode, mask.Cut(strings.TrimSpace(string(body)), maxReason)}
 	}
 	return answer{}, fmt.Errorf("coordinator answered %s", resp.Status)
 }

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"assay/harness/mask"
 	"assay/harness/wire"
 )
 
@@ -76,6 +77,20 @@ func TestAnswers(t *testing.T) {
 	var refused *wire.RefusedError
 	if err == nil || errors.As(err, &refused) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("no coordinator: %v", err)
+	}
+}
+
+// The reason of a refusal is masked before a part of it is cut off.
+func TestReasonHasNoSecret(t *testing.T) {
+	secret := "Zq7-" + strings.Repeat("word-", 20)
+	mask.Add(secret)
+	l := wire.New("http://127.0.0.1:1", "token", nil)
+	l.Use(func(*http.Request) *http.Response {
+		return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader(strings.Repeat(secret, 1000)))}
+	})
+	var refused *wire.RefusedError
+	if _, err := l.Frames(t.Context(), nil); !errors.As(err, &refused) || refused.Reason != "***" {
+		t.Errorf("%v", err)
 	}
 }
 

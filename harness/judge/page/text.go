@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"assay/harness/mask"
 )
 
 // Clean replaces unprintable characters, which might control a terminal or be invalid in
@@ -23,14 +25,14 @@ func Clean(s string) string {
 const maxLine = 4000
 
 // Message is a text that somebody else may have written as one line of a message: it has no
-// line breaks, and sends no commands to a terminal.
+// line breaks and no secret, and sends no commands to a terminal.
 func Message(s string) string {
 	return Clean(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return r
-	}, strings.TrimSpace(cut(s, maxLine))))
+	}, strings.TrimSpace(cut(mask.Text(s), maxLine))))
 }
 
 // oneLine is a clean text without line breaks.

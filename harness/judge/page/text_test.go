@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"assay/harness/mask"
 )
 
 // A message is one line without commands for a terminal, and not endless.
@@ -18,6 +20,17 @@ func TestMessage(t *testing.T) {
 	} {
 		if got := Message(text); strings.TrimSpace(got) != strings.TrimSpace(want) || !utf8.ValidString(got) {
 			t.Errorf("%.100q is printed as %.100q, want %.100q", text, got, want)
+		}
+	}
+}
+
+// A secret is masked before a message is cut, and before its spaces are rewritten: afterwards
+// it would not be found.
+func TestMessageHasNoSecret(t *testing.T) {
+	mask.Add("Zq7\tword of a page")
+	for _, text := range []string{"dial Zq7\tword of a page: refused", strings.Repeat("x", maxLine-len(" [...]")-9) + "Zq7\tword of a page" + strings.Repeat("x", maxLine)} {
+		if got := Message(text); strings.Contains(got, "Zq7") || !strings.Contains(got, "***") {
+			t.Errorf("%q", got)
 		}
 	}
 }

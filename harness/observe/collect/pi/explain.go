@@ -31,10 +31,13 @@ func explain(ctx context.Context, err error, resource string) error {
 	return &database.Error{Problem: "the response of Performance Insights cannot be read: " + database.Reason(err), Remedy: "check AWS_ENDPOINT_URL_PI, if it is set"}
 }
 
+// maxMessage bounds the message of an error of the API, bytes.
+const maxMessage = 200
+
 // explainAPI explains an error that the API returned, by its code.
 func explainAPI(err smithy.APIError, resource string) error {
 	text := err.ErrorCode()
-	if message := oneLine(err.ErrorMessage()); message != "" {
+	if message := mask.Line(err.ErrorMessage(), maxMessage); message != "" {
 		text += ": " + message
 	}
 	problem := "Performance Insights rejected the request: " + text
@@ -56,10 +59,4 @@ func explainAPI(err smithy.APIError, resource string) error {
 		remedy = "try again later"
 	}
 	return &database.Error{Problem: problem, Remedy: remedy}
-}
-
-// oneLine shortens a message to one line.
-func oneLine(text string) string {
-	const maxLength = 200
-	return mask.Line(text, maxLength)
 }

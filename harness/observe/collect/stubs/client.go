@@ -13,10 +13,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/observe/collect"
 )
 
@@ -132,6 +132,9 @@ func (c *Client) foreign() error {
 	return hint.With(fmt.Errorf("stub %s: what answers at %s is no stub of this program", c.name, c.url), "check its URL, and that it runs: assay stub FILE")
 }
 
+// maxWhy bounds the reason of a refusal, bytes.
+const maxWhy = 300
+
 // do sends a request, and returns a response of success only.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	if c.refused != nil {
@@ -154,15 +157,14 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		return resp, nil
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
-	why := strings.TrimSpace(string(text))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxLine))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return nil, hint.With(fmt.Errorf("stub %s at %s refuses the token", c.name, c.url), "set "+TokenEnv+" to the token with which the stub was started")
 	case http.StatusForbidden:
 		return nil, hint.With(fmt.Errorf("stub %s at %s was started without a token, and takes no run", c.name, c.url), "start it with "+TokenEnv+" set")
 	case http.StatusConflict:
-		return nil, hint.With(fmt.Errorf("stub %s at %s serves another run: %s", c.name, c.url, why), "wait until that has ended, or start a stub of your own")
+		return nil, hint.With(fmt.Errorf("stub %s at %s serves another run: %s", c.name, c.url, mask.Line(string(text), maxWhy)), "wait until that has ended, or start a stub of your own")
 	}
 	return nil, c.foreign()
 }

@@ -1,8 +1,12 @@
 package stubs
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"assay/harness/mask"
 )
 
 // What is no state of a stub is refused, whatever it counts.
@@ -23,6 +27,21 @@ func TestForeignStates(t *testing.T) {
 		if _, err := decode(strings.NewReader(text)); (err == nil) != ok {
 			t.Errorf("%.80s: %v", text, err)
 		}
+	}
+}
+
+// The reason of a refusal is one line, and has no secret, nor a part of one.
+func TestReasonOfARefusal(t *testing.T) {
+	t.Parallel()
+	mask.Add("Zq7-word-of-a-stub")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the run\n"+strings.Repeat("x", maxWhy-20)+"Zq7-word-of-a-stub"+strings.Repeat("y", maxWhy), http.StatusConflict)
+	}))
+	defer server.Close()
+	c := NewClient("bank", server.URL, "token")
+	defer c.Close()
+	if _, err := c.State(t.Context()); err == nil || !strings.Contains(err.Error(), "serves another run: the run x") || strings.Contains(err.Error(), "Zq7") {
+		t.Errorf("%v", err)
 	}
 }
 
