@@ -64,7 +64,7 @@ system, or of last month. docs/trust.md says what a PASS rests on.`,
 	fs.Var(requirement{&f.required.Profile}, audit.ProfileCheck, "require a certificate of this profile")
 	fs.Var(requirement{&f.required.Target}, audit.Target, "require a certificate for this base URL")
 	fs.Var(requirement{&f.required.Scope}, audit.Scope, "require this scope: certificate, or smoke, which a certificate meets too")
-	fs.Var(requirement{&f.required.MinRate}, audit.MinRate, "require at least this target rate, with several flows their sum: in the certificate's unit, or with its unit, like 500tps")
+	fs.Var(requirement{&f.required.MinRate}, audit.MinRate, "require at least this target rate, with several flows the one that they hold together: in the certificate's unit, or with its unit, like 500tps")
 	fs.Var(requirement{&f.required.Revision}, audit.Revision, "require this build of the service under test, as a label of its *_build_info gauge has it (the build of assay itself is the tool of the report)")
 	fs.Var(requirement{&f.required.NotBefore}, audit.NotBefore, "require a certificate issued since this time, like 2026-11-20T12:00:00Z, or in this time, like 24h")
 	fs.BoolVar(&f.allowRejudged, "allow-rejudged", false, "accept a certificate by other thresholds than those of the run (judge --thresholds)")
