@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"assay/harness/crash"
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/project/model/accesslog"
 	"assay/harness/project/model/traffic"
@@ -207,8 +208,8 @@ func readError(name string, err error) error {
 
 // decompress returns the uncompressed data: what is compressed by gzip says so itself.
 func decompress(from io.Reader) (io.Reader, error) {
-	counted := &counting{Reader: from}
-	buffered := bufio.NewReaderSize(counted, 256<<10)
+	limited := &foreign.Expanding{Sent: from, Base: expandBytes, Ratio: expandRatio, Hint: "to read it nevertheless: gzip -dc FILE | assay model -"}
+	buffered := bufio.NewReaderSize(limited.Compressed(), 256<<10)
 	magic, err := buffered.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -216,8 +217,8 @@ func decompress(from io.Reader) (io.Reader, error) {
 	if string(magic) != "\x1f\x8b" {
 		return buffered, nil
 	}
-	z, err := gzip.NewReader(buffered)
-	return &expanding{compressed: counted, zip: z}, err
+	limited.From, err = gzip.NewReader(buffered)
+	return limited, err
 }
 
 // A compressed log has at most expandBytes and expandRatio times its size. Real ones have 10
@@ -226,34 +227,6 @@ const (
 	expandBytes = 64 << 20
 	expandRatio = 300
 )
-
-// expanding limits what a compressed log expands to.
-type expanding struct {
-	compressed *counting
-	zip        io.Reader
-	made       int64
-}
-
-func (e *expanding) Read(b []byte) (int, error) {
-	if e.made > expandBytes+expandRatio*e.compressed.read {
-		return 0, hint.With(fmt.Errorf("it expands to more than %d times its size", expandRatio), "to read it nevertheless: gzip -dc FILE | assay model -")
-	}
-	n, err := e.zip.Read(b)
-	e.made += int64(n)
-	return n, err
-}
-
-// counting counts the bytes that are read.
-type counting struct {
-	io.Reader
-	read int64
-}
-
-func (c *counting) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.read += int64(n)
-	return n, err
-}
 
 // fill reads until the data are a block; with io.EOF they are the last.
 func fill(from io.Reader, data []byte) ([]byte, error) {

@@ -117,18 +117,18 @@ func packFolder(w io.Writer, dir string) error {
 
 // unpack writes the files of an archive below a folder, which exists, and none elsewhere.
 func unpack(r io.Reader, dir string) error {
-	sent := &counting{from: r}
-	zip, err := gzip.NewReader(sent)
+	// With what a pod sends, it must not fill this machine's disk.
+	whole := &foreign.Expanding{Sent: r, Base: expandBytes, Ratio: expandRatio}
+	zip, err := gzip.NewReader(whole.Compressed())
 	if err != nil {
 		return err
 	}
+	whole.From = zip
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // nothing is written to a folder itself
-	// With what a pod sends, it must not fill this machine's disk.
-	whole := &limited{from: zip, sent: sent}
 	for in, files := tar.NewReader(whole), 0; ; files++ {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -166,31 +166,3 @@ const (
 	expandBytes = 1 << 30
 	expandRatio = 20
 )
-
-// counting counts the bytes that are read.
-type counting struct {
-	from io.Reader
-	read int64
-}
-
-func (c *counting) Read(b []byte) (int, error) {
-	n, err := c.from.Read(b)
-	c.read += int64(n)
-	return n, err
-}
-
-// limited is what an archive expands to.
-type limited struct {
-	from io.Reader
-	sent *counting
-	made int64
-}
-
-func (l *limited) Read(b []byte) (int, error) {
-	if l.made > expandBytes+expandRatio*l.sent.read {
-		return 0, fmt.Errorf("it expands to more than %d times its size", expandRatio)
-	}
-	n, err := l.from.Read(b)
-	l.made += int64(n)
-	return n, err
-}
