@@ -308,4 +308,3 @@ func unit(m *metrics.Metric) string {
 	}
 	return ""
 }
-
