@@ -34,7 +34,7 @@ const (
 	longest = 1<<24 - 1
 	// manyColumns begins a packet that has a number of columns in eight bytes.
 	manyColumns, manySize = 0xfe, 9
-	// Of the client's flags, those after which it is no longer packets that are sent.
+	// After these flags of the client, what is sent is no longer packets.
 	compressFlag, tlsFlag = 1 << 5, 1 << 11
 )
 

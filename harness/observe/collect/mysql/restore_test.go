@@ -167,8 +167,8 @@ func runWithAGuest(t *testing.T, b *bench) {
 	expectRestored(t, b, before, "all have ended")
 }
 
-// Of two runs that may restore one of the setup tables alone, the one that ends first leaves it
-// on, and the last restores it. The other table, which neither may, stays as it was.
+// If two runs may restore one of the setup tables alone, the one that ends first leaves it on, and
+// the last restores it. The other table, which neither may, stays as it was.
 func runsWithSomeRights(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "CREATE USER 'partial'@'%' IDENTIFIED BY 'p'", "GRANT SELECT ON performance_schema.* TO 'partial'@'%'", "GRANT PROCESS ON *.* TO 'partial'@'%'",
 		"GRANT UPDATE ON performance_schema.setup_consumers TO 'partial'@'%'", "GRANT INSERT, DELETE ON performance_schema.setup_objects TO 'partial'@'%'")
