@@ -211,19 +211,21 @@ func TestRequiredRevisionUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
+		source string
 		others []float64 // one a second, the first before the load
 		want   string    // empty: it is held
 	}{
-		"read":           {[]float64{0, 0, 0}, ""},
-		"before":         {[]float64{1, 0, 0}, ""}, // no load has met that instance
-		"deployed":       {[]float64{0, 0, 1, 0}, "under load an instance of the service reported another build than app_build_info (revision new), or none, required: new alone"},
-		"read only once": {[]float64{0}, "the service's builds were read before the load, but not under it, required: new"},
+		"read":           {metric.SourceService, []float64{0, 0, 0}, ""},
+		"before":         {metric.SourceService, []float64{1, 0, 0}, ""}, // no load has met that instance
+		"by a sender":    {"otlp/shop", []float64{0, 0, 0}, "the service's builds were read before the load, but not under it, required: new"},
+		"deployed":       {metric.SourceService, []float64{0, 0, 1, 0}, "under load an instance of the service reported another build than app_build_info (revision new), or none, required: new alone"},
+		"read only once": {metric.SourceService, []float64{0}, "the service's builds were read before the load, but not under it, required: new"},
 	} {
 		s := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 		s.Run.Environment.Service = &record.Service{Builds: builds}
 		for i, n := range c.others {
 			s.Frames = append(s.Frames, metric.Frame{
-				Source: metric.SourceService, Sequence: uint64(i + 1), Second: s.Run.Facts.T0.Unix() - 1 + int64(i),
+				Source: c.source, Sequence: uint64(i + 1), Second: s.Run.Facts.T0.Unix() - 1 + int64(i),
 				Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), n)},
 			})
 		}

@@ -53,11 +53,12 @@ func Fingerprint(e record.Environment) *string {
 // unchanged reports whether all instances of the service that were read from the begin of the
 // load to the end of what is judged had the builds of the environment; nil: none was read.
 func unchanged(r record.Run, v verdict.Verdict) *bool {
-	others, read := r.Timeline.MaxGauge(metric.ServiceOthers, nil, record.Span{From: r.Facts.T0.Unix(), To: v.Window.End.Unix()})
-	if !read {
+	span := record.Span{From: r.Facts.T0.Unix(), To: v.Window.End.Unix()}
+	others, read := r.Timeline.Gauge(metric.ServiceOthers, nil, metric.SourceService, span) // no other sender knows
+	if !slices.Contains(read, true) {
 		return nil
 	}
-	none := others == 0
+	none := slices.Max(others) == 0
 	return &none
 }
 
