@@ -31,8 +31,8 @@ func Guard(err *error) {
 // watcher gets the panics of goroutines; nil: they end the process as usual.
 var watcher atomic.Pointer[func(error)]
 
-// Watch names the function that is called when a goroutine has panicked, in place of the end
-// of the process. It is called by that goroutine, and must not block.
+// Watch names the function that is called when a goroutine has panicked, instead of ending
+// the process. That goroutine calls it, and it must not block.
 func Watch(ended func(error)) { watcher.Store(&ended) }
 
 // Report reports a panic of the goroutine that defers it to the function that Watch names.
@@ -42,7 +42,8 @@ func Report() {
 	}
 }
 
-// Take reports a panic that a library has recovered.
+// Take reports a panic that a library has recovered. Without a function to report to, it
+// panics again.
 func Take(left any) {
 	ended := watcher.Load()
 	if ended == nil {
@@ -62,7 +63,7 @@ func Go(f func()) {
 // Group is a sync.WaitGroup whose goroutines' panics are reported.
 type Group struct{ sync.WaitGroup }
 
-// Go is that of sync.WaitGroup.
+// Go starts a goroutine like the method of sync.WaitGroup, and reports its panic.
 func (g *Group) Go(f func()) {
 	g.WaitGroup.Go(func() {
 		defer Report()
@@ -77,8 +78,8 @@ func newError(left any) *Error {
 	return &Error{What: mask.Line(fmt.Sprint(left), maxWhat), Where: Place()}
 }
 
-// Place is the file and line of this program where the panic began that a deferred function
-// has just recovered.
+// Place is the file and line of this program where a panic began. It is to be called by the
+// deferred function that has just recovered the panic.
 func Place() string {
 	frames := make([]uintptr, 64)
 	stack := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
@@ -112,7 +113,7 @@ func place(f runtime.Frame) string {
 	return fmt.Sprintf("%s:%d", file, f.Line)
 }
 
-// Call is f, with its panic as an error.
+// Call calls f, and returns its panic as an error.
 func Call(f func() error) (err error) {
 	defer Guard(&err)
 	return f()

@@ -7,18 +7,18 @@ import (
 	"assay/harness/hint"
 )
 
-// Expanding limits what a compressed stream expands to: to Base bytes, and to Ratio times what
-// was read of the stream.
+// Expanding limits what a compressed stream expands to: Base bytes plus Ratio times what was
+// read of the stream.
 type Expanding struct {
-	Sent        io.Reader // the stream, which is to be read by Compressed
-	From        io.Reader // that decompresses it
+	Sent        io.Reader // the stream, which is to be read through Compressed
+	From        io.Reader // the reader that decompresses it
 	Base, Ratio int64
 	Hint        string // how to read it nevertheless; empty: there is no way
 
 	sent, made int64
 }
 
-// Compressed is the stream for whoever decompresses it.
+// Compressed is the stream as From is to read it.
 func (e *Expanding) Compressed() io.Reader {
 	return reader(func(b []byte) (int, error) {
 		n, err := e.Sent.Read(b)

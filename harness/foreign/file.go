@@ -51,7 +51,7 @@ func Open(path string, limit int64) (*os.File, error) {
 }
 
 // OpenIn is Open for a file below a folder that the user has named, and that may be a link
-// itself. No folder between the two may be one.
+// itself. No folder between the two may be a link.
 func OpenIn(folder, name string, limit int64) (*os.File, error) {
 	path := folder
 	parents := strings.Split(filepath.Dir(name), string(filepath.Separator))
@@ -102,7 +102,8 @@ func read(f *os.File, limit int64) ([]byte, error) {
 }
 
 // ReadText reads a file that the user names, in full, until ctx is done. Unlike Open it
-// follows links, and reads a pipe, as of <(command), which its writer may keep open for ever.
+// follows links, and reads pipes, such as that of <(command), which the writer may keep open
+// for ever.
 func ReadText(ctx context.Context, path string, limit int64) ([]byte, error) {
 	type text struct {
 		data []byte

@@ -8,7 +8,7 @@ import (
 	"assay/harness/mask"
 )
 
-// ErrUnreadable: a parser gave up on what it read. That is a mistake of the parser, as it
+// ErrUnreadable: a parser panicked at what it read. This is a mistake of the parser, which
 // should have returned an error of its own.
 var ErrUnreadable = errors.New("it cannot be read: the parser failed")
 

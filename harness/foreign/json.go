@@ -15,8 +15,8 @@ import (
 const maxDepth = 50
 
 // CheckJSON returns an error unless data is one JSON document that names no key of an
-// object twice and has at most so many values: two bytes of text become hundreds in memory
-// where a list of objects is decoded.
+// object twice and has at most so many values: when a list of objects is decoded, two bytes
+// of text become hundreds in memory.
 func CheckJSON(data []byte, values int) error {
 	d := jsontext.NewDecoder(bytes.NewReader(data)) // which refuses names that occur twice
 	for n := 0; ; n++ {
@@ -36,8 +36,8 @@ func CheckJSON(data []byte, values int) error {
 	}
 }
 
-// DecodeJSON decodes a document that CheckJSON accepts, and that has no other keys than
-// into: keys of another case are others, as they are for every other reader.
+// DecodeJSON decodes a document that CheckJSON accepts, and that has no keys that into does
+// not have. A key that differs in case is another key, as it is for every other reader.
 func DecodeJSON(data []byte, values int, into any) error {
 	if err := CheckJSON(data, values); err != nil {
 		return err

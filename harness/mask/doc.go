@@ -6,10 +6,11 @@
 // print a value: as it is, escaped once or several times for JSON, Go, JavaScript, URLs,
 // HTML, SQL or CSV, and in hexadecimal and base64, also as a part of a longer value.
 //
-// A part of a secret is not found: [Cut] and [Line] are the only ways to cut what others say.
+// A part of a secret is not found: cut text from others only by [Cut] and [Line], which mask
+// it first.
 //
-// Masking is for texts that come into being seldom: errors, log lines, the labels of a new
-// series. It has no place where every request passes.
+// Masking is for texts that are made seldom: errors, log lines, the labels of a new series.
+// It is too slow for what happens at every request.
 //
 // Input: secrets, and text. Output: the text with *** in their place.
 package mask

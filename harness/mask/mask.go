@@ -15,8 +15,8 @@ import (
 const replacement = "***"
 
 // MinLength is the length from which on a secret is masked wherever it occurs, bytes. A
-// shorter password would mask parts of ordinary words: it is masked with the user in front
-// of it, user:password@, and in the whole DSN.
+// shorter password would mask parts of ordinary words: it is masked only with the user in
+// front of it, user:password@, and in the whole DSN.
 const MinLength = 4
 
 var (
@@ -50,7 +50,7 @@ func Add(secrets ...string) {
 	}
 }
 
-// Line is Cut of a text as one line of printable characters.
+// Line is Cut for a text that is to be one line of printable characters.
 func Line(text string, most int) string {
 	words := strings.FieldsFunc(Text(text), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	return Cut(strings.Join(words, " "), most)
@@ -59,15 +59,15 @@ func Line(text string, most int) string {
 // kept are the texts that stay as they are.
 var kept sync.Map
 
-// Keep names texts that mean something to rules and SLOs, even if a password is the same or a
-// part of one. They are public.
+// Keep names texts that Text leaves as they are, because rules and SLOs read them, even if a
+// password is the same or a part of one. These texts are public.
 func Keep(texts ...string) {
 	for _, t := range texts {
 		kept.Store(t, true)
 	}
 }
 
-// Text masks the registered secrets. A text that is to be kept is left.
+// Text masks the registered secrets in a text, unless Keep has named this text.
 func Text(text string) string {
 	m := known.Load()
 	if m == nil {
@@ -79,8 +79,8 @@ func Text(text string) string {
 	return m.mask(text)
 }
 
-// Cut is Text of at most so many bytes, valid in UTF-8. What others have said is cut by this
-// function alone: a part of a secret would not be found.
+// Cut masks a text, and then cuts it to at most so many bytes of valid UTF-8. Text from others
+// must not be cut in another way: a part of a secret would not be found.
 func Cut(text string, most int) string {
 	const more = "..."
 	text = strings.ToValidUTF8(Text(text), "")
@@ -95,7 +95,7 @@ func Cut(text string, most int) string {
 }
 
 // Found reports whether a text that is written by hand, and recorded as it is, has a
-// registered secret. One of letters alone is taken for a word of the text.
+// registered secret. A secret of letters alone is taken for a word of the text.
 func Found(text string) bool {
 	m := odd.Load()
 	return m != nil && m.mask(text) != text

@@ -56,9 +56,9 @@ func addHeader(value string) {
 	}
 }
 
-// AddDSN registers a DSN or URL that has a password or another secret, and these alone. Of
-// several that are separated by space, or have a name before them, NAME=DSN, as in
-// ASSAY_DB_NODES, it registers each.
+// AddDSN registers a DSN or URL that has a password or another secret, and each of these
+// secrets by itself. The text may have several DSNs, separated by space, and a name before
+// each, NAME=DSN, as in ASSAY_DB_NODES: each is registered.
 func AddDSN(text string) {
 	for _, dsn := range append(strings.Fields(text), text) {
 		if name, of, named := strings.Cut(dsn, "="); named && !strings.ContainsAny(name, ":/@?") {
@@ -74,8 +74,8 @@ func AddDSN(text string) {
 // files that hold one, such as sslkey and passfile.
 var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)
 
-// Holds reports whether a DSN or URL has a password or another secret, or one of this
-// process.
+// Holds reports whether a DSN or URL has a password or another secret, or contains a secret
+// of this process.
 func Holds(text string) bool { return len(secretsOf(text)) > 0 || Found(text) }
 
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or

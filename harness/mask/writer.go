@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Writer masks what is written through it. Each call of Write has a whole text, so that
+// Writer masks what is written through it. Each call of Write must have a whole text, because
 // nothing is held back.
 type Writer struct{ To io.Writer }
 
@@ -18,8 +18,8 @@ func (w Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Fd is that of the file behind the writer, for those who ask whether it is a terminal. Of
-// another writer it is none.
+// Fd is the descriptor of the file behind the writer, for callers that ask whether it is a
+// terminal. If To is no file, no such descriptor exists.
 func (w Writer) Fd() uintptr {
 	if f, ok := w.To.(*os.File); ok {
 		return f.Fd()
@@ -67,7 +67,7 @@ func (l *Lines) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// Flush writes the last line, which may have no end.
+// Flush writes the last line, even if its end is missing.
 func (l *Lines) Flush() error { return l.write(len(l.pending)) }
 
 func (l *Lines) write(size int) error {

@@ -30,7 +30,7 @@ const (
 	Predicate   = "predicate"
 	Schema      = "schema"
 	Subject     = "subject"
-	Files       = "files" // that show the certificate
+	Files       = "files" // the pages that show the certificate
 	Seal        = "seal"
 	RunCheck    = "run"
 	Evidence    = "evidence"
@@ -42,7 +42,7 @@ const (
 	Rejudged    = "rejudged" // of a re-judged certificate only
 )
 
-// Names of the checks of what is required, which are those of their options too.
+// Names of the checks of what is required. The options have the same names.
 const (
 	ProfileCheck = "profile"
 	Target       = "target"

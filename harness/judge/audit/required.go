@@ -17,7 +17,7 @@ import (
 	"assay/harness/spec"
 )
 
-// Required is what a certificate must be for, as a gate states it; nil: anything.
+// Required is what a gate requires of a certificate. A field that is nil requires nothing.
 type Required struct {
 	Profile   *string // its name
 	Target    *string // base URL

@@ -33,7 +33,7 @@ const (
 //
 // A worker that tells the same lie in all of its metrics is not found.
 //
-// Frame must not be called concurrently; Start may be called beside it.
+// Frame must not be called concurrently; Start may be called concurrently with it.
 type Checker struct {
 	t0    atomic.Int64        // unix s; 0: the load has not started
 	flows map[string]flowPlan // by scenario; of a plan without flows the only one, without its name
@@ -47,7 +47,7 @@ type Checker struct {
 	seconds map[slot]*secondSums // those of which not all is known
 	until   map[slot]int64       // the last second in which a worker scheduled transactions of a scenario, by the slot of second 0
 
-	// Of one frame.
+	// What is known of the current frame.
 	transactions map[string]*transactionSums
 	iterations   map[string]*iterationSums
 	requests     requests
@@ -120,7 +120,7 @@ func (c *Checker) pair() {
 	}
 }
 
-// Start says when the load has started, which each frame of a transaction comes after.
+// Start says when the load has started. No frame with transactions may be of an earlier time.
 func (c *Checker) Start(t0 time.Time) { c.t0.Store(t0.Unix()) }
 
 // Frame says why a frame cannot have been measured; nil: nothing is known against it.

@@ -179,8 +179,8 @@ func compareFiles(evidence string, manifest []byte) error {
 	return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 }
 
-// Documents are the documents of a name in the runs of a folder, the newest run first, whose name
-// begins with its time: as many as have maxDocuments bytes together.
+// Documents are the documents of this name of the runs in a folder, the newest run first, as
+// many as fit into maxDocuments bytes. The name of a run begins with its time.
 func Documents(runs, name string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		folders, _ := os.ReadDir(runs) // does not exist before the first run
@@ -202,7 +202,7 @@ func Documents(runs, name string) iter.Seq[[]byte] {
 }
 
 // Attempts counts the runs of a profile in a runs folder by the same revision of the
-// tool, sealed or not, among the newest.
+// tool, sealed or not, among the newest runs, as Documents reads them.
 func Attempts(runs, profile, revision string) (n int) {
 	for data := range Documents(runs, filepath.Join(EvidenceDir, planFile)) {
 		var p Plan

@@ -37,13 +37,14 @@ type Timeline struct {
 	maxSources int        // 0: unlimited
 	err        error      // why nothing is added any more
 
-	// Of foreign senders, which anybody may be: what is beyond is left out.
+	// For foreign senders, which anybody may be: what is beyond these limits is left out.
 	foreignLeft *allowance
 	senders     int
 	leftOut     LeftOut
 }
 
-// LeftOut is what foreign senders sent beyond the memory and time that theirs may take.
+// LeftOut is what foreign senders sent beyond the memory and time that their points may take,
+// or what came from more senders than are read.
 type LeftOut struct {
 	Points int
 	From   int64 // the first second of such a point
@@ -173,7 +174,7 @@ func (t *Timeline) checkRead() error {
 	return nil
 }
 
-// Without is the timeline without the series of a name.
+// Without is the timeline without the series of this name.
 func (t *Timeline) Without(name string) *Timeline {
 	without := *t
 	without.series, without.named, without.foreign = maps.Clone(t.series), maps.Clone(t.named), maps.Clone(t.foreign)

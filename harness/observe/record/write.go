@@ -324,7 +324,7 @@ func encode(name string, content any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// WriteFile writes a file atomically, with mode 0644 and the umask where it is new.
+// WriteFile writes a file atomically. A new file has mode 0644, as far as the umask allows.
 func WriteFile(path string, data []byte) error {
 	// The temporary file is in the same folder: another folder may be on a file system
 	// that has space when this one is full.

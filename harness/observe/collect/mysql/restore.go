@@ -42,7 +42,7 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 	if err := c.link.open(ctx); err != nil {
 		return err
 	}
-	// Of several runs that end at once, each sees that the others end.
+	// If several runs end at once, each sees that the others end too.
 	if err := c.link.leave(ctx); err != nil {
 		return err
 	}
