@@ -247,6 +247,27 @@ func TestTooManyOthersDestroyNoRecord(t *testing.T) {
 	}
 }
 
+// An SLO holds by all samples of its metric or not at all: those that were not read may violate it.
+func TestSamplesOfOthersThatAreNotRead(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	slo := synthetic.Percentile("checkout_time", 95, 2000)
+	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, slo)
+	for n := range 1100 {
+		c.Frames = append(c.Frames, metric.Frame{
+			Source: fmt.Sprint("otlp/", n), Second: synthetic.T0.Unix() + 20 + int64(n)%20,
+			Points: []metric.Point{metric.HistPoint(metric.NewSeries(slo.Metric, "ms"), metrictest.Hist(slices.Repeat([]float64{30}, 20)...))},
+		})
+	}
+	v := Judge(c.Record())
+	if s := sloOf(t, v, slo.ID()); s.Outcome != Pass {
+		t.Fatalf("all are read: %s", s.Outcome)
+	}
+	v = sealedAndOpened(t, c)
+	if s := sloOf(t, v, slo.ID()); s.Outcome != Inconclusive || v.Outcome != Inconclusive || !strings.Contains(v.Claim, "other senders are left out") {
+		t.Errorf("%s, %s: %s", s.Outcome, v.Outcome, v.Claim)
+	}
+}
+
 // A script's own metric may be named like k6's times of requests. That a request failed says
 // nothing of its samples.
 func TestScriptsMetricNamedLikeThoseOfRequests(t *testing.T) {

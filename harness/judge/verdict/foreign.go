@@ -31,8 +31,7 @@ type contribution struct {
 // mayContribute reports whether other senders' samples of a metric count: not of those
 // that workers and collectors alone can measure.
 func mayContribute(name string) bool {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, metric.RateTotal), metric.RateOccurred)
-	d, known := metric.Find(name)
+	d, known := metric.Find(metric.WithoutRate(name))
 	return !known || d.From(metric.SourceK6)
 }
 
@@ -80,8 +79,11 @@ func (e *evidence) diluted(s spec.SLO) bool {
 }
 
 // worseAlone decides an SLO by the workers' samples alone, where that is worse than with those
-// of other senders.
+// of other senders. It is not met if some of these were not read.
 func (e *evidence) worseAlone(s spec.SLO, with SLO, decide func(*evidence, spec.SLO) SLO) SLO {
+	if with.Outcome == Pass && mayContribute(s.Metric) && e.Timeline.LeftOut().Has(s.Metric) {
+		with.Outcome, with.Doubt = Inconclusive, "samples of other senders are left out: they sent more than is read of them"
+	}
 	if !e.diluted(s) {
 		return with
 	}

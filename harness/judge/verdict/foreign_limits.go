@@ -177,7 +177,7 @@ func (e *evidence) refused(s spec.SLO) (all []string) {
 	points := map[key]float64{}
 	for _, p := range e.Timeline.Foreign(metric.ForeignRefused, nil, record.All) {
 		name := p.Series.Label("metric")
-		of := strings.TrimSuffix(strings.TrimSuffix(name, metric.RateTotal), metric.RateOccurred)
+		of := metric.WithoutRate(name)
 		if of == s.Metric || name == "" {
 			points[key{p.Source, cmp.Or(name, "metrics"), p.Series.Label("reason")}] += p.Value
 		}

@@ -1,6 +1,9 @@
 package metric
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A rate becomes two counters, as in k6's OpenTelemetry output: NAME.occurred
 // (samples that were not 0) and NAME.total (all samples).
@@ -8,6 +11,11 @@ const (
 	RateOccurred = ".occurred"
 	RateTotal    = ".total"
 )
+
+// WithoutRate is the name of the rate that a counter is of, and any other name as it is.
+func WithoutRate(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, RateTotal), RateOccurred)
+}
 
 // Names of our own metrics. The catalogue describes each of them.
 const (

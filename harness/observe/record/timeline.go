@@ -48,16 +48,30 @@ type Timeline struct {
 type LeftOut struct {
 	Points int
 	From   int64 // the first second of such a point
+
+	names map[string]bool // of their metrics; beyond maxLeftNames any may be one of them
 }
+
+// maxLeftNames bounds the names of metrics that are known to be left out.
+const maxLeftNames = 1000
+
+// Has reports whether samples of a metric may have been left out.
+func (l LeftOut) Has(name string) bool { return l.names[name] || len(l.names) >= maxLeftNames }
 
 // LeftOut says what was left out.
 func (t *Timeline) LeftOut() LeftOut { return t.leftOut }
 
-func (t *Timeline) leaveOut(f metric.Frame, points int) {
-	if t.leftOut.Points == 0 || f.Second < t.leftOut.From {
-		t.leftOut.From = f.Second
+func (t *Timeline) leaveOut(f metric.Frame, points []metric.Point) {
+	left := &t.leftOut
+	if left.Points == 0 {
+		left.From, left.names = f.Second, map[string]bool{}
 	}
-	t.leftOut.Points += points
+	left.Points, left.From = left.Points+len(points), min(left.From, f.Second)
+	for _, p := range points {
+		if len(left.names) < maxLeftNames {
+			left.names[metric.WithoutRate(p.Series.Name)] = true
+		}
+	}
 }
 
 // Source is what was received from one sender.
@@ -92,7 +106,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	if foreign {
 		left = t.foreignLeft
 		if isNew := t.sources[f.Source] == nil; left.err() != nil || isNew && t.maxSources > 0 && t.senders == maxSources {
-			t.leaveOut(f, len(f.Points))
+			t.leaveOut(f, f.Points)
 			return
 		} else if isNew {
 			t.senders++
@@ -129,7 +143,7 @@ func (t *Timeline) Add(f metric.Frame) {
 		t.addExemplars(s, p, left)
 		if foreign {
 			if left.spend(foreignBytes, foreignWork); left.err() != nil {
-				t.leaveOut(f, len(f.Points)-i-1)
+				t.leaveOut(f, f.Points[i+1:])
 				return
 			}
 		} else if t.err = left.err(); t.err != nil {
