@@ -81,9 +81,13 @@ func Text(text string) string {
 
 // Cut masks a text, and then cuts it to at most so many bytes of valid UTF-8. Text from others
 // must not be cut in another way: a part of a secret would not be found.
-func Cut(text string, most int) string {
+func Cut(text string, most int) string { return Shorten(Text(text), most) }
+
+// Shorten is Cut for a text that was masked when it was written. What is made of records must
+// not depend on the secrets of whoever reads them.
+func Shorten(text string, most int) string {
 	const more = "..."
-	text = strings.ToValidUTF8(Text(text), "")
+	text = strings.ToValidUTF8(text, "")
 	if len(text) <= most {
 		return text
 	}

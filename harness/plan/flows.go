@@ -52,9 +52,13 @@ func sum(flows []Flow, weights []int, seed uint64) Plan {
 	return p
 }
 
-// together is the highest rate at which the flows are judged at the same time, for as long as
-// each of them holds its own target: two that reach theirs one after the other never made
-// the sum of both. stages are those of the sum.
+// holdsTogether is the share of the time for which each flow holds its own target that the
+// flows hold theirs together: their ramps need not end in the same second.
+const holdsTogether = 0.9
+
+// together is the highest rate at which the flows are judged at the same time, for almost as
+// long as each of them holds its own target: two that reach theirs one after the other never
+// made the sum of both. stages are those of the sum.
 func together(flows []Flow, stages []Stage) float64 {
 	type part struct {
 		rate float64
@@ -76,6 +80,7 @@ func together(flows []Flow, stages []Stage) float64 {
 	for _, f := range flows {
 		shortest = min(shortest, f.AtTarget())
 	}
+	shortest = time.Duration(holdsTogether * float64(shortest))
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.rate, a.rate) })
 	for _, p := range parts {
 		if shortest -= p.time; shortest <= 0 {

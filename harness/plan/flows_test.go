@@ -26,6 +26,7 @@ func TestTargetOfFlows(t *testing.T) {
 		"one after the other": {[]spec.Stage{judged(500, 10), other(1, 10)}, []spec.Stage{other(1, 10), judged(500, 10)}, 500, 500},
 		"both judged":         {[]spec.Stage{judged(500, 10), judged(1, 10)}, []spec.Stage{judged(1, 10), judged(500, 10)}, 501, 501},
 		"for a minute":        {[]spec.Stage{judged(500, 10)}, []spec.Stage{other(1, 9), judged(500, 10)}, 500, 500},
+		"but for a second":    {[]spec.Stage{judged(500, 10)}, []spec.Stage{{Rate: 1, For: time.Second}, judged(500, 10)}, 1000, 500},
 		"within the other":    {[]spec.Stage{judged(400, 20)}, []spec.Stage{other(10, 5), judged(50, 10)}, 450, 400},
 		"a peak":              {[]spec.Stage{judged(400, 10), judged(800, 1)}, []spec.Stage{judged(50, 11)}, 850, 450},
 		"not judged beside":   {[]spec.Stage{judged(400, 10)}, []spec.Stage{other(300, 10), judged(50, 10)}, 400, 50},

@@ -132,8 +132,7 @@ func (p Plan) ExpectedBy(at time.Duration) (n float64) {
 	return n
 }
 
-// LowestJudged is the lowest rate of a judged stage, arrivals per second; Target
-// is the highest.
+// LowestJudged is the lowest rate of a judged stage, arrivals per second, at most Target.
 func (p Plan) LowestJudged() float64 {
 	low := p.Target
 	for _, s := range p.Stages {
@@ -142,6 +141,18 @@ func (p Plan) LowestJudged() float64 {
 		}
 	}
 	return low
+}
+
+// HighestJudged is the highest rate of a judged stage, arrivals per second. With flows it may
+// be one that they do not hold.
+func (p Plan) HighestJudged() float64 {
+	high := 0.0
+	for _, s := range p.Stages {
+		if p.isJudged(s) {
+			high = max(high, s.From, s.To)
+		}
+	}
+	return high
 }
 
 // AtTarget is the total time for which judged stages hold the target.

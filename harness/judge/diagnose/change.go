@@ -20,7 +20,7 @@ const (
 // no change, several windows, or more than one rate.
 func (a *analysis) changeWithin(rows [][]float64) string {
 	load := a.run.Plan.Load
-	if len(a.spans) != 1 || load.LowestJudged() < load.Target {
+	if len(a.spans) != 1 || load.LowestJudged() < load.HighestJudged() {
 		return ""
 	}
 	logs := make([]float64, 0, len(rows))

@@ -10,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/internal/synthetic"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // sealedAndOpened judges a run from its folder, whose manifest is right whatever its frames
@@ -227,6 +230,38 @@ func TestContradictionsOfOthersHideNoWorker(t *testing.T) {
 	for _, l := range v.Limitations {
 		if len(l) > 10_000 {
 			t.Errorf("a limitation has %d bytes", len(l))
+		}
+	}
+}
+
+// What is judged does not depend on the secrets of whoever judges it: a password may be a word
+// of a contradiction.
+func TestSecretsOfTheJudge(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	edit(c, "worker/1", metric.TransactionsScheduled, plus(-1))
+	want := sealedAndOpened(t, c)
+	what := ruleOf(t, want, "frames").Detail
+	mask.Add(what[strings.Index(what, ": ")+2:]) // as long as it is, so that no other test knows it
+	if diff := cmp.Diff(want, sealedAndOpened(t, c)); diff != "" {
+		t.Errorf("(-without secrets +with):\n%s", diff)
+	}
+}
+
+// A script may tag its requests with more label sets than are kept. The series of the rest has
+// no scenario, with several flows too.
+func TestOverflowOfFlows(t *testing.T) {
+	p := synthetic.Profile()
+	slo := synthetic.Percentile(metric.TransactionDuration, 80, 2000)
+	p.Flows = []spec.Flow{flowOf("orders", slo), flowOf("views", slo)}
+	c := withFlows(p, synthetic.Healthy, synthetic.Healthy)
+	checker := record.NewChecker(c.Run.Plan)
+	checker.Start(c.Run.Facts.T0)
+	for _, f := range c.Frames {
+		if metric.IsWorker(f.Source) && !f.Closing {
+			f.Points = append(f.Points, metric.HistPoint(metric.NewSeries("iteration_duration", "ms", metric.OverflowLabel, "true"), fast(5)))
+		}
+		if err := checker.Frame(f); err != nil {
+			t.Fatalf("%s: %v", f.Source, err)
 		}
 	}
 }

@@ -202,7 +202,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServiceCPU, Kind: Counter, Unit: "s", Text: "CPU time that the service used"},
 		Descriptor{Name: ServiceCPUs, Kind: Gauge, Text: "CPUs that the service may use"},
 		Descriptor{Name: ServiceInstances, Kind: Gauge, Text: "instances of the service that answered in the second, and over which its metrics are summed; only of a service whose instances are listed"},
-		Descriptor{Name: ServiceOthers, Kind: Gauge, Text: "instances of the service that reported another build than it did at the start of the run, none of a metric *_build_info that it had, or that never answered; only of a service that reports builds"},
+		Descriptor{Name: ServiceOthers, Kind: Gauge, Text: "instances of the service whose build is not one of those at the start of the run, or is not known: they report another *_build_info, or none, or have not answered for 10 s; only of a service that reports builds"},
 	),
 
 	// By the second in which the call, or the work on it, ended. The label background is

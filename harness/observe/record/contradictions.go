@@ -200,6 +200,7 @@ func (c *Checker) inTime(f metric.Frame) error {
 		of, known := c.flowOf(p.Series)
 		at := f.Second - t0
 		switch {
+		case !known && p.Series.Name == iterationDuration: // of setup(), or of more label sets than are kept
 		case !known:
 			return fmt.Errorf("%s is of no flow of the run", p.Series.Key())
 		case at < 0 || time.Duration(at)*time.Second >= of.length:
@@ -234,7 +235,7 @@ func (c *Checker) checked(each func(visit func(metric.Frame) error) error, visit
 		}
 		found[source] = true
 		most[worker]--
-		all = append(all, Contradiction{mask.Cut(source, maxWhat), mask.Cut(what, maxWhat)})
+		all = append(all, Contradiction{mask.Shorten(source, maxWhat), mask.Shorten(what, maxWhat)})
 	}
 	err = each(func(f metric.Frame) error {
 		why := c.Frame(f)

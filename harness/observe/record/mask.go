@@ -15,7 +15,8 @@ import (
 
 // Bounds of what others have said, with which the documents of the largest run can be read.
 const (
-	maxSaid        = 1000 // bytes, of which JSON may make six each
+	maxSaid        = 1000    // bytes, of which JSON may make six each
+	maxLimitation  = 4 << 10 // bytes: some have the SQL that mends what they are about
 	maxLimitations = 100
 )
 
@@ -24,7 +25,7 @@ func said(text string) string { return mask.Cut(text, maxSaid) }
 func saidAll(texts []string) []string {
 	all := slices.Clone(texts[:min(len(texts), maxLimitations)])
 	for i := range all {
-		all[i] = said(all[i])
+		all[i] = mask.Cut(all[i], maxLimitation)
 	}
 	if more := len(texts) - len(all); more > 0 {
 		all = append(all, fmt.Sprintf("%d more limitations are not recorded", more))

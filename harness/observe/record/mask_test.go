@@ -113,7 +113,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	f.Stopped, f.Ledger.Reason, f.Collectors = "worker/0 "+long, long, []Collect{{Reason: long}}
 	for i := range spec.MaxFleet {
 		f.Workers = append(f.Workers, Worker{Source: metric.WorkerSource(i), Error: long, Logged: long})
-		f.Limitations = append(f.Limitations, long)
+		f.Limitations = append(f.Limitations, strings.Repeat(long, 5))
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := Create(dir, p)
@@ -122,6 +122,9 @@ func TestLongTextsAreCut(t *testing.T) {
 	must(t, err)
 	if n := len(r.Facts.Limitations); n != maxLimitations+1 || r.Facts.Limitations[n-1] != "900 more limitations are not recorded" {
 		t.Errorf("%d limitations", n)
+	}
+	if got := r.Facts.Limitations[0]; len(got) != maxLimitation {
+		t.Errorf("%d bytes of a limitation", len(got))
 	}
 	if got := r.Facts.Workers[7].Logged; len(got) != maxSaid || !strings.HasSuffix(got, "<...") {
 		t.Errorf("%d bytes of a log", len(got))

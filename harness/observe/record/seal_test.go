@@ -60,6 +60,21 @@ func TestSealer(t *testing.T) {
 		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, seal) {
 			t.Errorf("by WriteSeal: %s, %v", again, err)
 		}
+		// The manifest of another record is not signed, nor one that says it is of another run.
+		of := filepath.Join(dir, EvidenceDir, manifestFile)
+		for what, changed := range map[string][]byte{
+			"file": bytes.Replace(manifest, []byte(`"size": `), []byte(`"size": 1`), 1),
+			"run":  bytes.Replace(manifest, []byte("a-run"), []byte("b-run"), 1),
+		} {
+			must(t, os.WriteFile(of, changed, 0o644), os.Remove(path))
+			if err := WriteSeal(dir, sealer); bytes.Equal(changed, manifest) || !errors.Is(err, ErrChanged) {
+				t.Errorf("the manifest has another %s: %v", what, err)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("the manifest has another %s: it is signed", what)
+			}
+			must(t, os.WriteFile(path, seal, 0o644))
+		}
 	}
 }
 

@@ -75,15 +75,22 @@ type Sealer interface {
 }
 
 // WriteSeal signs the manifest of a sealed record that this process has brought from where
-// the run was made. A nil sealer signs nothing.
+// the run was made, if the files of the record are those of the manifest. A nil sealer signs
+// nothing.
 func WriteSeal(dir string, s Sealer) error {
-	manifest, err := ReadManifest(dir)
+	manifest, err := unchanged(dir)
 	if err != nil {
 		return err
 	}
 	var m Manifest
 	if err := json.Unmarshal(manifest, &m); err != nil {
 		return fmt.Errorf("open record %s: %s: %w", dir, manifestFile, err)
+	}
+	switch plan, err := ReadPlan(dir); {
+	case err != nil:
+		return err
+	case plan.Run != m.Run:
+		return fmt.Errorf("open record %s: %s is of another run: %w", dir, manifestFile, ErrChanged)
 	}
 	return writeSeal(dir, s, m.Run, manifest)
 }

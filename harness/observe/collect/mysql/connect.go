@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -29,6 +30,12 @@ func (connector) Driver() dbdriver.Driver { return driver.MySQLDriver{} }
 
 // Connect connects, and sets what the DSN's parameters say.
 func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
+	var dialled net.Conn
+	defer func() {
+		if err != nil && dialled != nil {
+			_ = dialled.Close() // which the driver leaves open if it panics
+		}
+	}()
 	defer foreign.Guard(&err)
 	if err := database.CheckAddress(c.config.Addr); err != nil {
 		return nil, err
@@ -37,7 +44,11 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	config := c.config.Clone()
 	config.Params = nil // the driver would set them at once
 	var loggedIn atomic.Bool
-	config.DialFunc = heard.Dial(dialBounded(&loggedIn))
+	dial := heard.Dial(dialBounded(&loggedIn))
+	config.DialFunc = func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+		dialled, err = dial(ctx, network, address)
+		return dialled, err
+	}
 	bare, err := driver.NewConnector(config)
 	if err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)

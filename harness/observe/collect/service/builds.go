@@ -54,19 +54,35 @@ func compareBuilds(a, b record.Build) int {
 	return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(fmt.Sprint(a.Labels), fmt.Sprint(b.Labels)))
 }
 
-// differ reports whether an instance is another than those that were read at the start, by what
-// it reports: a build that none of them had, none of a metric that they have, or too many to
-// tell.
-func differ(known, reported []record.Build) bool {
-	missing := map[string]bool{}
-	for _, b := range known {
-		missing[b.Metric] = true
+// builds are what the instances reported that were read at the start.
+type builds struct {
+	all  []record.Build // sorted, each once; one more than are recorded if there are too many to tell
+	each [][]string     // the metrics of each instance that reported any
+}
+
+func (b *builds) add(reported []record.Build) {
+	b.all = sorted(slices.Concat(b.all, reported))
+	var metrics []string
+	for _, r := range reported {
+		metrics = append(metrics, r.Metric)
 	}
-	for _, b := range reported {
-		if _, found := slices.BinarySearchFunc(known, b, compareBuilds); !found {
+	if len(metrics) > 0 {
+		b.each = append(b.each, metrics)
+	}
+}
+
+// other reports whether an instance is none of these by what it reports: a build that none of
+// them had, or not all of the metrics of any of them.
+func (b builds) other(reported []record.Build) bool {
+	metrics := map[string]bool{}
+	for _, r := range reported {
+		if _, found := slices.BinarySearchFunc(b.all, r, compareBuilds); !found {
 			return true
 		}
-		delete(missing, b.Metric)
+		metrics[r.Metric] = true
 	}
-	return len(missing) > 0 || len(known) > maxBuilds
+	like := func(one []string) bool {
+		return !slices.ContainsFunc(one, func(name string) bool { return !metrics[name] })
+	}
+	return len(b.all) > maxBuilds || len(b.each) > 0 && !slices.ContainsFunc(b.each, like)
 }

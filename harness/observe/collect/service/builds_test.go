@@ -103,12 +103,14 @@ func TestOtherBuildsUnderLoad(t *testing.T) {
 	}
 }
 
-// An instance that never told its builds is counted once it had time to, and when it goes.
-func TestInstancesThatNeverTellTheirBuilds(t *testing.T) {
+// An instance that never told its builds is counted once it had time to, and when it goes; and
+// one that does not tell them any more.
+func TestInstancesThatDoNotTellTheirBuilds(t *testing.T) {
 	t.Parallel()
 	a, b := scrape.New("http://127.0.0.1:1/a"), scrape.New("http://127.0.0.1:1/b")
 	good := scrape.Answer[scraped]{Endpoint: a, Value: scraped{reading: reading{}}}
 	silent := scrape.Answer[scraped]{Endpoint: b, Err: errors.New("timed out")}
+	gone := scrape.Answer[scraped]{Endpoint: a, Err: errors.New("404 Not Found")}
 	all, begin := instances{}, time.Now()
 	for i, c := range []struct {
 		at      time.Duration
@@ -120,9 +122,35 @@ func TestInstancesThatNeverTellTheirBuilds(t *testing.T) {
 		{2*time.Second + keepGauges, []scrape.Answer[scraped]{good}, 1},
 		{3*time.Second + keepGauges, []scrape.Answer[scraped]{good}, 0},
 		{4*time.Second + keepGauges, []scrape.Answer[scraped]{{Endpoint: a, Value: scraped{reading: reading{}, other: true}}}, 1},
+		{5*time.Second + keepGauges, []scrape.Answer[scraped]{gone}, 0},
+		{6*time.Second + 2*keepGauges, []scrape.Answer[scraped]{gone}, 1}, // it may be another build's by now
 	} {
 		if got := all.add(begin.Add(c.at), c.answers).others; got != c.others {
 			t.Errorf("second %d: %d others", i, got)
+		}
+	}
+}
+
+// Programs of one service may be different, each with a metric of its own.
+func TestBuildsOfDifferentPrograms(t *testing.T) {
+	t.Parallel()
+	of := func(metric, revision string) record.Build {
+		return record.Build{Metric: metric, Labels: map[string]string{"revision": revision}}
+	}
+	api, worker, library := of("api_build_info", "1"), of("worker_build_info", "1"), of("go_build_info", "")
+	known := builds{}
+	known.add([]record.Build{api, library})
+	known.add([]record.Build{library, worker})
+	known.add(nil)
+	for name, c := range map[string]struct {
+		reported []record.Build
+		other    bool
+	}{
+		"one": {[]record.Build{api, library}, false}, "the other": {[]record.Build{library, worker}, false}, "both": {[]record.Build{api, library, worker}, false},
+		"of a library alone": {[]record.Build{library}, true}, "none": {nil, true}, "deployed": {[]record.Build{of("api_build_info", "2"), library}, true},
+	} {
+		if got := known.other(c.reported); got != c.other {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

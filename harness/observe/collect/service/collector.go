@@ -23,8 +23,8 @@ type Collector struct {
 	group     *scrape.Group
 	listed    bool // the instances are listed; false: a single one is named
 	instances instances
-	failing   bool           // an instance did not answer last
-	builds    []record.Build // that the instances reported at the start, sorted
+	failing   bool   // an instance did not answer last
+	builds    builds // at the start
 	notes     collect.Notes
 }
 
@@ -61,9 +61,9 @@ func (c *Collector) Start(ctx context.Context) error {
 		return noAnswer(answers)
 	})
 	for _, a := range answers {
-		c.builds = sorted(append(c.builds, a.Value.builds...))
+		c.builds.add(a.Value.builds)
 	}
-	if len(c.builds) > maxBuilds {
+	if len(c.builds.all) > maxBuilds {
 		c.notes.Add("the service reports more than %d builds (*%s), and the others are not recorded; give them no labels that differ between instances", maxBuilds, buildSuffix)
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 	i := slices.IndexFunc(answers, func(a scrape.Answer[scraped]) bool { return a.Err == nil })
 	err = fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_*, %s and OpenTelemetry's http.server.request.duration", ErrAbsent, answers[i].Endpoint, queryDuration)
-	if len(c.builds) > 0 { // which are read on
+	if len(c.builds.all) > 0 { // which are read on
 		c.notes.Add("%s", err)
 		return nil
 	}
@@ -97,17 +97,18 @@ func noAnswer(answers []scrape.Answer[scraped]) error {
 // parse reads an instance's exposition.
 func (c *Collector) parse(_ *scrape.Endpoint, exposition []byte) (s scraped, err error) {
 	s, err = read(exposition)
-	s.other = differ(c.builds, s.builds)
+	s.other = c.builds.other(s.builds)
 	return s, err
 }
 
 // Describe returns the builds that the instances have reported at the start; nil if they
 // reported none.
 func (c *Collector) Describe() *record.Service {
-	if len(c.builds) == 0 {
+	all := c.builds.all
+	if len(all) == 0 {
 		return nil
 	}
-	return &record.Service{Builds: slices.Clone(c.builds[:min(len(c.builds), maxBuilds)])}
+	return &record.Service{Builds: slices.Clone(all[:min(len(all), maxBuilds)])}
 }
 
 // Notes returns why the data are incomplete.
@@ -134,7 +135,7 @@ func (c *Collector) read(ctx context.Context) []metric.Point {
 	}
 	c.note(answers, s)
 	points := s.sum.points()
-	if others := s.others + c.group.Left(); len(c.builds) > 0 && s.answered+others > 0 {
+	if others := s.others + c.group.Left(); len(c.builds.all) > 0 && s.answered+others > 0 {
 		points = append(points, metric.GaugePoint(metric.Of(metric.ServiceOthers), float64(others)))
 	}
 	if c.listed {
@@ -174,8 +175,8 @@ func (c *Collector) note(answers []scrape.Answer[scraped], s second) {
 	if c.listed && s.silent {
 		c.notes.Add("service metrics are incomplete: an instance did not answer for more than %v; check that all instances expose them", keepGauges)
 	}
-	if n := len(c.builds); n > 0 && n <= maxBuilds && s.others > 0 {
-		c.notes.Add("an instance of the service that was read during the run reported other builds than those at its start, or none; deploy nothing during a run")
+	if n := len(c.builds.all); n > 0 && n <= maxBuilds && s.others > 0 {
+		c.notes.Add("an instance of the service that was read during the run reported other builds than those at its start, or did not tell them; deploy nothing during a run")
 	}
 }
 

@@ -2,7 +2,6 @@ package service
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +53,10 @@ func FuzzExposition(f *testing.F) {
 		for _, text := range [][]byte{first, second} {
 			PoolIn(text)
 			s, err := read(text)
-			differ(sorted(slices.Clone(s.builds)), s.builds)
+			known := builds{}
+			if known.add(s.builds); known.other(s.builds) && len(s.builds) <= maxBuilds {
+				t.Errorf("an instance is another than itself: %v", s.builds)
+			}
 			points := all.add(time.Unix(1, 0), []scrape.Answer[scraped]{{Endpoint: e, Value: s, Err: err}}).sum.points()
 			for _, p := range points {
 				if p.Value < 0 || math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {

@@ -37,7 +37,7 @@ type second struct {
 	sum      reading // gauges, and increases of counters
 	answered int     // instances
 	silent   bool    // an instance has not answered for longer than keepGauges
-	others   int     // instances that are none of the start's by their builds, or never told them
+	others   int     // instances that are none of the start's by their builds, or do not tell them
 }
 
 // add adds up one answer of each instance, and forgets those that have no answer because
@@ -72,8 +72,7 @@ func (all instances) add(now time.Time, answers []scrape.Answer[scraped]) (s sec
 			i = instance{a.Value.reading, now}
 		case i.last == nil || late:
 			complete = false
-			s.silent = s.silent || late
-			if i.last == nil && late {
+			if s.silent = s.silent || late; late {
 				s.others++
 			}
 		default:

@@ -44,7 +44,7 @@ func TestGaugesOfSilentInstances(t *testing.T) {
 		{2 * time.Second, []scrape.Answer[scraped]{answers(a, 11, 103), silent(b)}, second{sum: reading{metric.ServicePoolMax: 31, metric.ServiceQueries: 2}, answered: 1}},
 		{3 * time.Second, []scrape.Answer[scraped]{silent(a), silent(b)}, second{sum: reading{}}},
 		{1*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 107), silent(b)}, second{sum: reading{metric.ServicePoolMax: 32, metric.ServiceQueries: 4}, answered: 1}},
-		{2*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 107), silent(b)}, second{sum: reading{metric.ServiceQueries: 0}, answered: 1, silent: true}},
+		{2*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 107), silent(b)}, second{sum: reading{metric.ServiceQueries: 0}, answered: 1, silent: true, others: 1}},
 		{3*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 108), answers(b, 20, 507)}, second{sum: reading{metric.ServicePoolMax: 32, metric.ServiceQueries: 8}, answered: 2}},
 		{4*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 109)}, second{sum: reading{metric.ServicePoolMax: 12, metric.ServiceQueries: 1}, answered: 1}},
 		{5*time.Second + keepGauges, []scrape.Answer[scraped]{answers(a, 12, 110), answers(b, 20, 600)}, second{sum: reading{metric.ServicePoolMax: 32, metric.ServiceQueries: 1}, answered: 2}},
