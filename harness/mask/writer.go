@@ -3,7 +3,6 @@ package mask
 import (
 	"bytes"
 	"io"
-	"os"
 )
 
 // Writer masks what is written through it. Each call of Write must have a whole text, because
@@ -21,7 +20,7 @@ func (w Writer) Write(text []byte) (int, error) {
 // Fd is the descriptor of the file behind the writer, for callers that ask whether it is a
 // terminal. If To is no file, no such descriptor exists.
 func (w Writer) Fd() uintptr {
-	if f, ok := w.To.(*os.File); ok {
+	if f, ok := w.To.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
 	}
 	return ^uintptr(0)

@@ -28,8 +28,8 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 		return r, issue.Issue{}, err
 	}
 	if latest != "" {
-		if err := linkLatest(latest, filepath.Base(o.Dir)); err != nil {
-			return r, issue.Issue{}, err
+		if err := linkLatest(latest, filepath.Base(o.Dir)); err != nil { // has no effect on the verdict
+			fmt.Fprintf(c.W, "%s: the run is in %s: %s\n", o.Profile.Name, page.Message(o.Dir), page.Message(err.Error()))
 		}
 	}
 	i, err := Publish(o.Dir, r, key)

@@ -4,6 +4,7 @@ package trial
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"assay/harness/judge/compare/comparetest"
 	"assay/harness/judge/issue"
 	"assay/harness/observe/record"
+	"assay/harness/run"
 )
 
 // sealedRun is a run that a key has sealed, and a result of it; nil: without a key.
@@ -190,5 +192,20 @@ func TestRejudgedElsewhere(t *testing.T) {
 	}
 	if _, i, err := Rejudge(t.Context(), dir, thresholds, nil); err != nil || !bytes.Equal(read(t, i.Path()), i.Data) || string(read(t, link, issue.ThresholdsFile)) != text {
 		t.Errorf("%v", err)
+	}
+}
+
+// The load is over and its record sealed: a link that cannot be made takes nobody's certificate.
+func TestLatestThatCannotBeMade(t *testing.T) {
+	dir, r := sealedRun(t, nil)
+	var said strings.Builder
+	maker := func(context.Context, run.Options, *Progress) (Result, error) { return r, nil }
+	o := run.Options{Dir: dir}
+	_, _, err := Certify(t.Context(), o, &Console{W: &said}, nil, filepath.Join(dir, "missing"), maker)
+	if err != nil || len(read(t, dir, issue.CertificateFile)) == 0 {
+		t.Error(err)
+	}
+	if !strings.Contains(said.String(), "the run is in "+dir+": link latest run: ") {
+		t.Errorf("said: %q", said.String())
 	}
 }

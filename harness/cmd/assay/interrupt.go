@@ -38,8 +38,8 @@ func interruptible(stderr io.Writer) context.Context {
 		<-signals
 		first(nil)
 		<-signals
-		fmt.Fprintln(stderr, "assay: stopping now: killing the remaining processes, restoring what was changed")
 		second()
+		fmt.Fprintln(stderr, "assay: stopping now: killing the remaining processes, restoring what was changed")
 	})
 	return ctx
 }

@@ -30,7 +30,7 @@ const (
 func main() {
 	mask.Environment()
 	signature.HideFromChildren() // before anything is started
-	stderr := mask.Writer{To: os.Stderr}
+	stderr := mask.Writer{To: &unblocked{to: os.Stderr}}
 	log.SetOutput(stderr) // of libraries
 	// Invoked under the name k6, or as `assay k6`, this is k6, with k6's arguments.
 	if filepath.Base(os.Args[0]) == "k6" {
