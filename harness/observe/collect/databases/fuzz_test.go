@@ -10,7 +10,7 @@ import (
 // FuzzParse: a DSN of any family is read, or refused by an error of one line.
 func FuzzParse(f *testing.F) {
 	for _, dsn := range []string{
-		"", "u:p@tcp(127.0.0.1:3306)/shop?tls=true", "u:p@unix(/run/mysqld.sock)/shop", "u@tcp([::1]:1)/a?tlsCA=/a/b&iamRegion=eu-west-1", "@/", "u:p@tcp(/", "?&tlsCA=/",
+		"", "u:p@tcp(127.0.0.1:3306)/shop?tls=true", "u:p@unix(/run/mysqld.sock)/shop", "u@tcp([::1]:1)/a?tlsCA=/a/b&iamRegion=eu-west-1", "@/", "u:p@tcp(/", "\n/", "u:p@\n(db)/", "?&tlsCA=/",
 		"postgres://u:p@127.0.0.1:5432/shop?sslmode=disable", "postgres://", "postgresql://u@[::1]/shop", "postgres://one:5432,two:5433/shop", "postgres:///?host=/run", "postgres://u:%zz@db",
 	} {
 		f.Add(dsn)

@@ -51,7 +51,7 @@ func (c connector) Connect(ctx context.Context) (_ dbdriver.Conn, err error) {
 	}
 	bare, err := driver.NewConnector(config)
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, unreadable(err)
 	}
 	opened, err := bare.Connect(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	}
 	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, database.ConnectTimeout
 	if _, err := driver.NewConnector(c); err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, unreadable(err)
 	}
 	intake := &database.Intake{}
 	return database.NewDB(sql.OpenDB(killer{connector{c, intake}}), &dialect, intake), nil

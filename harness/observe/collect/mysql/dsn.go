@@ -105,10 +105,13 @@ func ownConfig(dsn string) (*driver.Config, error) {
 func parse(dsn string) (*driver.Config, error) {
 	c, err := driver.ParseDSN(escapePath(dsn))
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, unreadable(err)
 	}
 	return c, nil
 }
+
+// unreadable is the driver's error about a DSN, which quotes parts of it, as one line.
+func unreadable(err error) error { return errors.New("read DSN: " + database.Line(err.Error())) }
 
 // escapePath escapes the path of the CA file, so that users need not: the driver takes
 // what follows the last slash as the schema.
