@@ -66,7 +66,7 @@ func (s *shop) testFaults(t *testing.T) {
 	for _, c := range []fault{
 		{
 			name:    "worker throttled",
-			args:    []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "60m"},
+			args:    []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "100m"},
 			profile: "computing",
 			code:    3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
 		},

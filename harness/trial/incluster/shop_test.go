@@ -295,7 +295,7 @@ func (s *shop) writeProject(t *testing.T) {
 		// Each transaction takes tens of milliseconds of CPU, many times what throttled.yaml allows.
 		"scenarios/computing.js": "import payment from './payment.js';\nexport default function () {\n  for (let i = 0, x = 1; i < 1e6; i++) x = (31 * x + i) % 1000003;\n  payment();\n}\n",
 		"scenarios/broken.js":    "import payment from './payment.js';\nexport default function () {\n",
-		"throttled.yaml":         "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 60m}}}]}\n",
+		"throttled.yaml":         "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 100m}}}]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(s.project, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
