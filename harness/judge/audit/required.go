@@ -180,7 +180,7 @@ func requireRevision(want string) (condition, error) {
 		}
 		switch same := c.Environment.ServiceUnchanged; {
 		case same == nil:
-			return fmt.Errorf("the service's builds were read before the load, but not under it, required: %s", want)
+			return fmt.Errorf("the service's builds were read before the load, but not throughout it, required: %s", want)
 		case !*same:
 			return fmt.Errorf("under load an instance of the service reported another build than %s, or none, required: %s alone", buildsText(c.Environment.Service), want)
 		}

@@ -47,10 +47,7 @@ func TestRequired(t *testing.T) {
 		{Metric: "go_build_info", Labels: map[string]string{"version": "(devel)"}},
 		{Metric: "pay_build_info", Labels: map[string]string{"revision": "4f2a91c", "version": "1.4"}},
 	}}
-	c.Frames = append(c.Frames, metric.Frame{
-		Source: metric.SourceService, Sequence: 1, Second: c.Run.Facts.T0.Unix() + 20,
-		Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), 0)},
-	})
+	readBuilds(c, metric.SourceService, slices.Repeat([]float64{0}, 100)...)
 	dir := certifyCase(t, c, &key)
 	stated, err := certificate.Parse(readFile(t, filepath.Join(dir, issue.CertificateFile)))
 	if err != nil {
@@ -202,6 +199,17 @@ func TestRequiredRevisionOfAll(t *testing.T) {
 	}
 }
 
+// readBuilds adds what a source reported of the instances with other builds, one number a second,
+// the first before the load.
+func readBuilds(c *synthetic.Case, source string, others ...float64) {
+	for i, n := range others {
+		c.Frames = append(c.Frames, metric.Frame{
+			Source: source, Sequence: uint64(i + 1), Second: c.Run.Facts.T0.Unix() - 1 + int64(i),
+			Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), n)},
+		})
+	}
+}
+
 // A run that measured another build too, or was not seen to measure this one alone, is not one
 // of the build that is required, whatever the service reported before the load.
 func TestRequiredRevisionUnderLoad(t *testing.T) {
@@ -210,25 +218,23 @@ func TestRequiredRevisionUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const unread = "the service's builds were read before the load, but not throughout it, required: new"
+	zeros := slices.Repeat([]float64{0}, 100)
 	for name, c := range map[string]struct {
 		source string
-		others []float64 // one a second, the first before the load
-		want   string    // empty: it is held
+		others []float64
+		want   string // empty: it is held
 	}{
-		"read":           {metric.SourceService, []float64{0, 0, 0}, ""},
-		"before":         {metric.SourceService, []float64{1, 0, 0}, ""}, // no load has met that instance
-		"by a sender":    {"otlp/shop", []float64{0, 0, 0}, "the service's builds were read before the load, but not under it, required: new"},
-		"deployed":       {metric.SourceService, []float64{0, 0, 1, 0}, "under load an instance of the service reported another build than app_build_info (revision new), or none, required: new alone"},
-		"read only once": {metric.SourceService, []float64{0}, "the service's builds were read before the load, but not under it, required: new"},
+		"read":             {metric.SourceService, zeros, ""},
+		"before":           {metric.SourceService, slices.Concat([]float64{1}, zeros), ""}, // no load has met that instance
+		"by a sender":      {"otlp/shop", zeros, unread},
+		"deployed":         {metric.SourceService, slices.Concat(zeros[:3], []float64{1}, zeros), "under load an instance of the service reported another build than app_build_info (revision new), or none, required: new alone"},
+		"read only once":   {metric.SourceService, zeros[:1], unread},
+		"read for a while": {metric.SourceService, zeros[:20], unread},
 	} {
 		s := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 		s.Run.Environment.Service = &record.Service{Builds: builds}
-		for i, n := range c.others {
-			s.Frames = append(s.Frames, metric.Frame{
-				Source: c.source, Sequence: uint64(i + 1), Second: s.Run.Facts.T0.Unix() - 1 + int64(i),
-				Points: []metric.Point{metric.GaugePoint(metric.Of(metric.ServiceOthers), n)},
-			})
-		}
+		readBuilds(s, c.source, c.others...)
 		err := check(certificate.Of(s.Record()))
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

@@ -409,7 +409,7 @@ type Environment struct {
 	Service     *record.Service `json:"service"` // builds that the service reports; null: none
 
 	// Whether all instances of the service that were read under load reported these builds and
-	// no others; missing: none was read then.
+	// no others; missing: they were not read throughout.
 	ServiceUnchanged *bool `json:"service_unchanged,omitempty"`
 }
 

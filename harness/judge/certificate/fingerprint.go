@@ -50,11 +50,26 @@ func Fingerprint(e record.Environment) *string {
 	return &digest
 }
 
+// maxUnread is how long a service's builds may be unread, s. An instance that does not answer
+// for 10 s counts as one of another build, so that only a collector which reads nothing any
+// more leaves a longer gap.
+const maxUnread = 15
+
 // unchanged reports whether all instances of the service that were read from the begin of the
-// load to the end of what is judged had the builds of the environment; nil: none was read.
+// load to the end of what is judged had the builds of the environment; nil: they were not read
+// throughout.
 func unchanged(r record.Run, v verdict.Verdict) *bool {
 	span := record.Span{From: r.Facts.T0.Unix(), To: v.Window.End.Unix()}
 	others, read := r.Timeline.Gauge(metric.ServiceOthers, nil, metric.SourceService, span) // no other sender knows
+	unread := 0
+	for _, r := range read {
+		if unread++; r {
+			unread = 0
+		}
+		if unread > maxUnread {
+			return nil
+		}
+	}
 	if !slices.Contains(read, true) {
 		return nil
 	}
