@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -17,6 +18,7 @@ type unblocked struct {
 
 	mu      sync.Mutex
 	pending []byte
+	lost    int           // bytes that were beyond backlog; what follows them is lost too, until a text can be written
 	done    chan struct{} // closed when nothing is pending any more; nil: nothing is
 	stuck   bool          // a write takes longer than anybody waits
 	err     error         // of the last write
@@ -34,8 +36,10 @@ const (
 func (u *unblocked) Write(text []byte) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.pending)+len(text) <= backlog {
+	if u.lost == 0 && len(u.pending)+len(text) <= backlog {
 		u.pending = append(u.pending, text...)
+	} else {
+		u.lost += len(text)
 	}
 	if u.done == nil {
 		u.done = make(chan struct{})
@@ -62,9 +66,12 @@ func (u *unblocked) Write(text []byte) (int, error) {
 func (u *unblocked) drain() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for len(u.pending) > 0 {
+	for len(u.pending) > 0 || u.lost > 0 {
 		text := u.pending
-		u.pending = nil
+		if u.pending = nil; u.lost > 0 {
+			text = fmt.Appendf(text, "assay: %d bytes of messages are left out here\n", u.lost)
+			u.lost = 0
+		}
 		u.mu.Unlock()
 		_, err := u.to.Write(text)
 		u.mu.Lock()
