@@ -79,7 +79,7 @@ func (e *evidence) diluted(s spec.SLO) bool {
 }
 
 // worseAlone decides an SLO by the workers' samples alone, where that is worse than with those
-// of other senders. It is not met if some of these were not read.
+// of other senders. One that holds is undecided if some of these were not read.
 func (e *evidence) worseAlone(s spec.SLO, with SLO, decide func(*evidence, spec.SLO) SLO) SLO {
 	if with.Outcome == Pass && mayContribute(s.Metric) && e.Timeline.LeftOut().Has(s.Metric) {
 		with.Outcome, with.Doubt = Inconclusive, "samples of other senders are left out: they sent more than is read of them"
