@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -82,24 +80,6 @@ func prepare(a wire.Assignment, archive []byte, dir string) error {
 		}
 	}
 	return nil
-}
-
-// hasTeardown reports whether a file of the script's archive may have a teardown(). The
-// module that imports those of several flows, which has no name, always has one.
-func hasTeardown(archive []byte) bool {
-	for r := tar.NewReader(bytes.NewReader(archive)); ; {
-		h, err := r.Next()
-		if err != nil {
-			return false // k6 cannot read it either
-		}
-		if !strings.HasPrefix(h.Name, "file/") || h.Name == "file/-" {
-			continue
-		}
-		text, _ := io.ReadAll(r) // from memory
-		if bytes.Contains(text, []byte("teardown")) {
-			return true
-		}
-	}
 }
 
 // child is k6.

@@ -23,7 +23,6 @@ type session struct {
 	log        logBuffer
 	say        func(format string, args ...any)
 
-	teardown  bool // k6 runs one when it is stopped
 	k6        atomic.Pointer[child]
 	heard     atomic.Int64 // when the coordinator last answered, ns since begin
 	begin     time.Time
@@ -43,11 +42,9 @@ const (
 	// messageTimeout bounds one attempt to send a message. An archive or a setup() of
 	// many megabytes takes time.
 	messageTimeout = 30 * time.Second
-	// stopTimeout is how long k6 may take to stop: its iterations are interrupted at once,
-	// and it gives up those that go on after a few seconds.
-	stopTimeout = 8 * time.Second
-	// teardownTimeout is the same with a teardown(), which may take a while.
-	teardownTimeout = 30 * time.Second
+	// stopTimeout is how long k6 may take to stop. Its transactions end within seconds;
+	// teardown(), and what further outputs still hold, may take a while.
+	stopTimeout = 30 * time.Second
 )
 
 func newSession(link *wire.Link, a wire.Assignment, dir string, c *clock, say func(string, ...any)) *session {
@@ -173,10 +170,7 @@ func (s *session) stopK6(c *child) {
 	case <-s.stopping:
 	}
 	limit := stopTimeout
-	switch {
-	case s.teardown:
-		limit = teardownTimeout
-	case s.orphaned(): // nobody waits for its reports
+	if s.orphaned() { // nobody waits for its reports
 		limit = 0
 	}
 	_ = c.Signal(syscall.SIGTERM) // does nothing if it has ended

@@ -22,6 +22,7 @@ func TestStopped(t *testing.T) {
 	budget.CPUs(t, 0.1)
 	const script = "trap 'exit 105' TERM; echo ready; while :; do sleep 0.05; done"
 	t.Run("by the coordinator", func(t *testing.T) {
+		t.Parallel()
 		c := &coordinator{assignment: share(), archive: []byte("tar")}
 		go func() {
 			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
@@ -29,12 +30,14 @@ func TestStopped(t *testing.T) {
 			defer c.mu.Unlock()
 			c.stop = "enough"
 		}()
-		status, output, err := runWorker(t.Context(), t, c, script)
+		// A further output may take long to send what it still holds.
+		status, output, err := runWorker(t.Context(), t, c, "trap 'sleep 9; exit 105' TERM; echo ready; while :; do sleep 0.05; done")
 		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: the coordinator ends the load: enough\n") {
 			t.Errorf("%q, %v: %s", status, err, output)
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
 		c := &coordinator{assignment: share(), archive: []byte("tar")}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -47,6 +50,7 @@ func TestStopped(t *testing.T) {
 		}
 	})
 	t.Run("ignored by k6", func(t *testing.T) {
+		t.Parallel()
 		c := &coordinator{assignment: share(), archive: []byte("tar")}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {

@@ -165,7 +165,6 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	if err != nil {
 		return "", err
 	}
-	s.teardown = s.assignment.Setup && hasTeardown(archive)
 	if err := prepare(s.assignment, archive, s.dir); err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
@@ -247,37 +246,5 @@ func TestFoldersMadeAtOnce(t *testing.T) {
 	all.Wait()
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
-// A script with a teardown() gets more time to end. Neither k6's own options nor the module
-// that imports several scripts tell.
-func TestTeardownIsFound(t *testing.T) {
-	archive := func(files map[string]string) []byte {
-		var b bytes.Buffer
-		w := tar.NewWriter(&b)
-		for name, text := range files {
-			if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o600}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(w, text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	own := map[string]string{"metadata.json": `{"teardownTimeout":null}`, "file/-": "export function teardown() {}", "file/srv/a.js": "export default function () {}"}
-	if hasTeardown(archive(own)) {
-		t.Error("a script without")
-	}
-	own["file/srv/b.js"] = "export function teardown() {}"
-	if !hasTeardown(archive(own)) {
-		t.Error("a script with one")
-	}
-	if hasTeardown([]byte("garbage")) {
-		t.Error("garbage")
 	}
 }
