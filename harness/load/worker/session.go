@@ -156,10 +156,14 @@ func (s *session) orphaned() bool { return s.interrupted.Load() && os.Getppid() 
 
 // stop ends the load. k6 interrupts its iterations and reports them.
 func (s *session) stop(why string) {
+	first := false
 	s.stopOnce.Do(func() {
-		s.say("stopping: %s", why)
 		close(s.stopping)
+		first = true
 	})
+	if first { // afterwards: it may take for ever to say so
+		s.say("stopping: %s", why)
+	}
 }
 
 // stopK6 waits until k6 has ended by itself, or is to be stopped.

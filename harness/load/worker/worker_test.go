@@ -248,3 +248,17 @@ func TestFoldersMadeAtOnce(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// The load ends although nobody reads what the worker says, as in a terminal that is stopped.
+func TestStopsUnheard(t *testing.T) {
+	silent := make(chan struct{})
+	defer close(silent)
+	s := newSession(wire.New("http://127.0.0.1:1", "", nil), share(), t.TempDir(), newClock(), func(string, ...any) { <-silent })
+	go s.stop("one")
+	select {
+	case <-s.stopping:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the load goes on")
+	}
+	s.stop("another") // does not wait for the first
+}
