@@ -48,6 +48,7 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 		coordinator: fleet.NewCoordinator(fleet.Options{Keys: keys}), injector: &injector{},
 	}
 	r.checker.Start(r.t0)
+	r.records.Store(true)
 	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	r.receiver.Routes(mux)

@@ -123,6 +123,7 @@ func resume(ctx context.Context, o Options) error {
 	r.step(fmt.Sprintf("continuing %s, %s after its start", r.ID, away))
 	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: what only it measured has a gap", away))
 	r.openView(ctx)
+	r.records.Store(true)
 	r.startCollectors(ctx)
 	for _, s := range r.stubs {
 		s.LoadStarts(r.t0)

@@ -124,6 +124,7 @@ type run struct {
 	silent  map[int]bool   // workers that were not heard from in the last second
 	resumed record.Resumed // what the record held when the coordinator was restarted
 
+	records        atomic.Bool  // what is sent is added to the record, which exists
 	acks           atomic.Int64 // transactions acknowledged to this process
 	checker        *record.Checker
 	contradictions chan string // holds the first of a worker
@@ -166,6 +167,7 @@ func (r *run) create(context.Context) (err error) {
 // workers have initialised and know t0.
 func (r *run) start(ctx context.Context) error {
 	r.openView(ctx)
+	r.records.Store(true)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	if err := r.assign(ctx); err != nil {
 		return err
@@ -333,9 +335,15 @@ func (r *run) receive(keys wire.Keys) {
 	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
 }
 
+// errNotBegun is the answer to those who send before there is a record: they send again.
+var errNotBegun = errors.New("the run has not begun")
+
 // frames adds the frames of one message to the record. encoded is the message; nil: they
 // are to be encoded.
 func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
+	if !r.records.Load() {
+		return errNotBegun
+	}
 	if encoded == nil {
 		encoded, err = metric.Encode(frames...)
 	}
@@ -374,6 +382,9 @@ func (r *run) contradicted(source string, why error) error {
 }
 
 func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) error {
+	if !r.records.Load() {
+		return errNotBegun
+	}
 	if err := r.writer.Acknowledged(source, batch, entries); err != nil {
 		return r.failWrite(err)
 	}
@@ -383,6 +394,9 @@ func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) 
 
 // flush makes the record durable.
 func (r *run) flush() error {
+	if !r.records.Load() {
+		return errNotBegun
+	}
 	if err := r.writer.Flush(); err != nil {
 		return r.failWrite(err)
 	}
