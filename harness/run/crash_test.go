@@ -40,8 +40,7 @@ func TestPanicUnderLoad(t *testing.T) {
 		t.Cleanup(func() { crash.Watch(func(err error) { panic(err) }) })
 		panicked := false
 		o.Progress = func(e run.Event) {
-			if at(e) && !panicked {
-				panicked = true
+			if panicked = panicked || at(e); panicked { // whatever it is called for
 				panic("a mistake")
 			}
 		}

@@ -119,8 +119,9 @@ func (i *injector) finish(ctx context.Context, n int) {
 	})
 }
 
-// act does something to a node, or runs a command.
-func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []string) error {
+// act does something to a node, or runs a command. A panic of it is an error.
+func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []string) (err error) {
+	defer crash.Guard(&err)
 	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("it took longer than %s", faultTimeout))
 	defer cancel()
 	switch {
@@ -164,17 +165,21 @@ func (i *injector) end(ctx context.Context) []record.Fault {
 	return i.facts
 }
 
-// undoFaults ends the faults of a profile, of which it is not known which last.
-func (r *run) undoFaults(ctx context.Context) (all []record.Fault) {
-	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, note: r.step, start: r.t0}
-	for _, f := range i.faults {
-		fact := record.Fault{Error: "the coordinator was killed: it is not known what was injected"}
-		if f.Ends() {
-			fact.EndError = text(i.act(ctx, f, spec.DoStart, f.Undo))
-		}
-		all = append(all, fact)
+// undoFaults begins to end the faults of a profile, of which it is not known which last.
+func (r *run) undoFaults(ctx context.Context) *injector {
+	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, start: r.t0, cancel: func() {}}
+	for range i.faults {
+		i.facts = append(i.facts, record.Fault{Error: "the coordinator was killed: it is not known what was injected"})
 	}
-	return all
+	i.running.Go(func() {
+		for n, f := range i.faults {
+			if f.Ends() {
+				err := i.act(context.WithoutCancel(ctx), f, spec.DoStart, f.Undo)
+				i.set(n, func(fact *record.Fault) { fact.EndError = text(err) })
+			}
+		}
+	})
+	return i
 }
 
 // sleepUntil waits for an instant; false: ctx was done before.

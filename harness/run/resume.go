@@ -119,11 +119,18 @@ func resume(ctx context.Context, o Options) error {
 	}
 	now := time.Now()
 	r.t0 = now.Add(state.T0.Sub(now.Round(0)))
+	return r.complete(ctx, func() { r.goOn(ctx) })
+}
+
+// goOn begins again what the killed coordinator did. Without what protects others from the
+// load, it ends.
+func (r *run) goOn(ctx context.Context) {
 	away := time.Since(r.t0).Round(time.Second)
 	r.step(fmt.Sprintf("continuing %s, %s after its start", r.ID, away))
 	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: what only it measured has a gap", away))
 	r.openView(ctx)
 	r.records.Store(true)
+	r.injector = r.undoFaults(ctx)
 	r.startCollectors(ctx)
 	for _, s := range r.stubs {
 		s.LoadStarts(r.t0)
@@ -131,8 +138,9 @@ func resume(ctx context.Context, o Options) error {
 	if e := r.resumed.Environment; e != nil {
 		r.beginView(*e)
 	}
-	r.injector, r.faults = &injector{}, r.undoFaults(ctx)
-	return r.complete(ctx)
+	if err := r.unguarded(); err != nil {
+		r.stop(err.Error())
+	}
 }
 
 // reopen continues the record.

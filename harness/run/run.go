@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	o.Progress = oneAtATime(o.Progress)
 	if o.Resume {
-		return crash.Call(func() error { return resume(ctx, o) })
+		return resume(ctx, o)
 	}
 	found, err := o.preflight(ctx)
 	if err != nil {
@@ -53,40 +53,52 @@ func Run(ctx context.Context, o Options) error {
 			r.note(f.Why + "; " + f.Remedy)
 		}
 	}
-	for _, next := range []func(context.Context) error{r.gather, r.create, r.start} {
-		if err := crash.Call(func() error { return next(ctx) }); err != nil {
-			return errors.Join(err, r.abandon())
+	begin := func() error {
+		for _, next := range []func(context.Context) error{r.gather, r.create, r.start} {
+			if err := next(ctx); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	r.injector = r.inject(ctx)
-	return r.complete(ctx)
+	if err := crash.Call(begin); err != nil {
+		return errors.Join(err, r.abandon())
+	}
+	return r.complete(ctx, func() { r.injector = r.inject(ctx) })
 }
 
-// complete watches the load to its end, and seals the record. A panic in either is an error,
-// and what the run has started and changed is undone as usual.
-func (r *run) complete(ctx context.Context) error {
+// complete calls begin, watches the load to its end, and seals the record. A panic is an
+// error: the load is stopped, and what the run has started and changed is undone as usual.
+func (r *run) complete(ctx context.Context, begin func()) error {
+	r.injector = &injector{}
 	failed := crash.Call(func() error {
-		r.load(ctx)
+		begin()
+		if r.stopped == "" {
+			r.load(ctx)
+		}
 		return nil
 	})
-	if failed != nil {
-		r.stop(failed.Error())
-	}
-	r.faults = slices.Concat(r.faults, r.injector.end(ctx))
-	sealed := crash.Call(func() error { return r.finish(ctx) })
+	ended := crash.Call(func() error {
+		if failed != nil {
+			r.stop(failed.Error())
+		}
+		return r.finish(ctx)
+	})
 	var ours *crash.Error
-	if errors.As(sealed, &ours) {
-		sealed = errors.Join(sealed, r.undo())
+	if errors.As(ended, &ours) {
+		ended = errors.Join(ended, r.undo())
 	}
-	return errors.Join(failed, sealed)
+	return errors.Join(failed, ended)
 }
 
-// oneAtATime is a function that several goroutines may call.
+// oneAtATime is a function that several goroutines may call. A panic of it ends the run like
+// one of a goroutine, wherever it was called.
 func oneAtATime(report func(Event)) func(Event) {
 	var mu sync.Mutex
 	return func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
+		defer crash.Report()
 		report(e)
 	}
 }
@@ -118,7 +130,6 @@ type run struct {
 	aborted     *record.Abort       // abort condition that stopped the load; nil: none
 	looks       *looks              // nil: the plan has a single look
 	injector    *injector           // of the profile's faults
-	faults      []record.Fault      // what came of them
 	ended       time.Time           // when the load was stopped early
 
 	silent  map[int]bool   // workers that were not heard from in the last second
@@ -204,6 +215,7 @@ const otherFolder = "make room on its disk (df -h, df -i), or name another folde
 // finish stops the collectors, reconciles the ledger, seals the record, and removes the
 // run's rows and the workers. After ctx is done it still does so, but compares no ledger.
 func (r *run) finish(ctx context.Context) error {
+	faults := r.injector.end(ctx)
 	// Counted from t0, as the wall clock may have been changed since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
 	if r.Insights != nil {
@@ -235,7 +247,7 @@ func (r *run) finish(ctx context.Context) error {
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Stubs: stubFacts, Ledger: ledgerFact, Faults: r.faults, Invariants: r.ledger.violated, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
+		Collectors: collected.states, Stubs: stubFacts, Ledger: ledgerFact, Faults: faults, Invariants: r.ledger.violated, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt, Workers: workers,
 	}
 	sealed := r.sealError(cmp.Or(compareError, r.writer.Seal(facts)))
