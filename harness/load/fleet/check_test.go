@@ -9,7 +9,9 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,8 @@ import (
 	"assay/harness/internal/testing/budget"
 	"assay/harness/load/fleet"
 	"assay/harness/load/worker/workertest"
+	"assay/harness/polltest"
+	"assay/harness/servers/process"
 	"assay/harness/wire"
 )
 
@@ -175,4 +179,40 @@ func TestScriptThatLoops(t *testing.T) {
 	if err := check(ctx, t, "for (;;) {}"+body); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
+}
+
+// A k6 that only initialises a script ends with the process that has started it, however that
+// ends: the script may go on for ever.
+func TestScriptsEndWithTheirParent(t *testing.T) {
+	if path := os.Getenv("ASSAY_TEST_ORPHAN"); path != "" {
+		_, _ = fleet.CheckScript(t.Context(), os.Getenv("ASSAY_TEST_K6"), path, nil)
+		return
+	}
+	dir := t.TempDir()
+	k6, script, pid := filepath.Join(dir, "k6"), filepath.Join(dir, "pay.js"), filepath.Join(dir, "pid")
+	if err := errors.Join(os.WriteFile(k6, []byte("#!/bin/sh\necho $$ > "+pid+"~ && mv "+pid+"~ "+pid+"; exec sleep 600\n"), 0o755), os.WriteFile(script, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.Command(self, "-test.run=^TestScriptsEndWithTheirParent$")
+	parent.Env = append(os.Environ(), "ASSAY_TEST_ORPHAN="+script, "ASSAY_TEST_K6="+k6)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "k6 runs", func() bool { _, err := os.Stat(pid); return err == nil })
+	text, _ := os.ReadFile(pid)
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Of(n)
+	if err := errors.Join(err, parent.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = child.Kill() })
+	_ = parent.Wait()
+	polltest.Until(t, "k6 has ended", func() bool { return !child.Alive() })
 }

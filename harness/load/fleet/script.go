@@ -23,6 +23,7 @@ import (
 	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/mask"
+	"assay/harness/servers/process"
 	"assay/harness/spec"
 	"assay/harness/wire"
 )
@@ -81,20 +82,15 @@ func inspect(ctx context.Context, executable, script string, env []string) (Scri
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, hint.With(fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout), "look for what takes so long in its init code: assay k6 inspect "+script))
 	defer cancel()
-	// Not with -e: env may hold a secret, and command lines are public.
-	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
-	cmd.Env = k6Environment(env)
-	var out head
-	var errOut tail
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Script{}, nil, context.Cause(ctx)
-		}
-		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, whyEnded(errOut.kept, err)), "try it alone: assay k6 inspect "+script)
+	out, err := initialise(ctx, executable, env, "", "inspect", "--no-color", "--include-system-env-vars", script)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Script{}, nil, context.Cause(ctx)
+	case err != nil:
+		return Script{}, nil, hint.With(fmt.Errorf("%s: the scenario does not initialise: %w", script, err), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
-	if err := json.Unmarshal(out.kept, &options); err != nil {
+	if err := json.Unmarshal(out, &options); err != nil {
 		return Script{}, nil, fmt.Errorf("inspect %s: %w", script, err)
 	}
 	isSet := func(name string) bool {
@@ -132,31 +128,40 @@ func Archive(ctx context.Context, executable string, m Main, env []string) ([]by
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, executable, "k6", "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", name)
-	cmd.Env, cmd.Stdin = k6Environment(env), strings.NewReader(source)
-	var out head
-	var errOut tail
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("%s: make its archive: %s", m, whyEnded(errOut.kept, err))
-	}
-	if len(out.kept) > wire.MaxArchive {
-		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, len(out.kept)>>20, wire.MaxArchive>>20),
+	out, err := initialise(ctx, executable, env, source, "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", name)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("%s: make its archive: %w", m, err)
+	case len(out) > wire.MaxArchive:
+		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", m, len(out)>>20, wire.MaxArchive>>20),
 			"open smaller files in the script")
 	}
-	return out.kept, nil
+	return out, nil
 }
 
-// whyEnded is why a k6 that only initialises a script has failed.
-func whyEnded(log []byte, err error) string {
-	text := cmp.Or(LastError(log), err.Error())
-	if outOfMemory.MatchString(text) {
-		return fmt.Sprintf("it takes more than %d MiB of memory", wire.MaxInit>>20)
+// initialise runs a k6 that only initialises a script, and returns what it prints. Its script
+// may never end: it does when ctx is done, and with this process. env is not an argument, as it
+// may hold a secret, and command lines are public.
+func initialise(ctx context.Context, executable string, env []string, stdin string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, executable, append([]string{"k6"}, args...)...)
+	cmd.Env, cmd.Stdin = k6Environment(env), strings.NewReader(stdin)
+	var out head
+	var log tail
+	cmd.Stdout, cmd.Stderr = &out, &log
+	child, err := process.Start(cmd, process.Tied)
+	if err == nil {
+		err = child.Err()
 	}
-	return text
+	if err == nil {
+		return out.kept, nil
+	}
+	text := cmp.Or(LastError(log.kept), err.Error())
+	if outOfMemory.MatchString(text) {
+		text = fmt.Sprintf("it takes more than %d MiB of memory", wire.MaxInit>>20)
+	}
+	return nil, errors.New(text)
 }
 
 // outOfMemory is what Go writes at the limit on a process's memory.
