@@ -32,13 +32,15 @@ type session struct {
 	interrupted atomic.Bool // this process was
 	stopOnce    sync.Once
 	stopping    chan struct{} // closed when the load is to end
-	// lost is done, with the cause, when nothing can be delivered any more.
+	// lost is done, with the cause, when no report can be delivered any more.
 	lost   context.Context
 	giveUp context.CancelCauseFunc
 }
 
 const (
 	heartbeatEvery = time.Second
+	// exchangeTimeout bounds an exchange of timestamps.
+	exchangeTimeout = 5 * time.Second
 	// messageTimeout bounds one attempt to send a message. An archive or a setup() of
 	// many megabytes takes time.
 	messageTimeout = 30 * time.Second
@@ -93,6 +95,18 @@ func (s *session) attempt(ctx context.Context, send func(context.Context) error)
 	}
 }
 
+// sayExit says how the worker has ended. The coordinator may be there, and have refused the
+// reports: then it is told once.
+func (s *session) sayExit(exit wire.Exit) error {
+	send := func(ctx context.Context) error { return s.link.Exit(ctx, exit) }
+	if s.lost.Err() == nil {
+		return s.attempt(context.Background(), send)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
+	defer cancel()
+	return send(ctx)
+}
+
 func sendOnce(ctx context.Context, send func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
@@ -120,8 +134,6 @@ func (s *session) heartbeats(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.lost.Done():
-			return
 		case <-time.After(pause):
 		}
 	}
@@ -129,7 +141,7 @@ func (s *session) heartbeats(ctx context.Context) {
 
 // exchange makes one exchange of timestamps.
 func (s *session) exchange(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	e := exchange{sent: s.clock.now()}
 	pulse, err := s.link.Heartbeat(ctx)

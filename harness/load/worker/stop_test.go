@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,4 +77,34 @@ func TestStopped(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// A worker whose reports are refused is heard from until its k6 has ended, and says why it ends.
+func TestSaysWhyItEnds(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.1)
+	c := &coordinator{assignment: share(), archive: []byte("tar"), refuse: wire.PathMetrics}
+	at := filepath.Join(t.TempDir(), "parent")
+	before := make(chan int, 1)
+	go func() {
+		polltest.Until(t, "k6 runs", func() bool { _, err := os.Stat(at); return err == nil })
+		text, _ := os.ReadFile(at)
+		url, token, _ := strings.Cut(string(text), " ")
+		if _, err := wire.New(url, token, nil).Frames(t.Context(), []byte("frames")); err != nil {
+			t.Error(err)
+		}
+		polltest.Until(t, "they are refused", func() bool { return len(c.got(wire.PathMetrics)) > 0 })
+		before <- len(c.got(wire.PathHeartbeat))
+	}()
+	status, output, err := runWorker(t.Context(), t, c, "trap 'sleep 3; exit 105' TERM; printf '%s %s' $ASSAY_COORDINATOR $ASSAY_COORDINATOR_TOKEN > "+at+"~; mv "+at+"~ "+at+"; while :; do sleep 0.05; done")
+	const why = "worker/1: 1 reports were not delivered: coordinator refused (422): it contradicts itself"
+	if status != "105" || err == nil || err.Error() != why {
+		t.Errorf("%q, %v: %s", status, err, output)
+	}
+	if exits := c.got(wire.PathExit); len(exits) != 1 || exits[0] != `{"status":"105","error":"`+why+`"}` {
+		t.Errorf("exits %q", exits)
+	}
+	if first, all := <-before, len(c.got(wire.PathHeartbeat)); all < first+2 {
+		t.Errorf("%d heartbeats, %d when the reports were refused", all, first)
+	}
 }

@@ -152,7 +152,7 @@ func (s *session) run(ctx context.Context, executable string) (status string, er
 	if err != nil {
 		exit.Error = mask.Text(err.Error())
 	}
-	if err := s.attempt(context.Background(), func(ctx context.Context) error { return s.link.Exit(ctx, exit) }); err != nil && exit.Error == "" {
+	if err := s.sayExit(exit); err != nil && exit.Error == "" {
 		return status, fmt.Errorf("%s: %w", s.assignment.Source, err)
 	}
 	return status, err

@@ -28,6 +28,7 @@ type coordinator struct {
 	assignment wire.Assignment
 	archive    []byte
 	join       func(w http.ResponseWriter) bool // answers a request to join; false: it is assigned
+	refuse     string                           // the path of messages that it refuses
 	stop       string
 	patience   time.Duration // with one that does not answer; 0: a minute
 
@@ -42,6 +43,8 @@ func (c *coordinator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	stop := c.stop
 	c.mu.Unlock()
 	switch r.URL.Path {
+	case c.refuse:
+		http.Error(w, "it contradicts itself", http.StatusUnprocessableEntity)
 	case wire.PathJoin:
 		if c.join == nil || !c.join(w) {
 			_ = json.NewEncoder(w).Encode(c.assignment)
