@@ -320,6 +320,7 @@ func (r *run) removeWorkers() error {
 	if r.workers == nil {
 		return nil
 	}
+	defer context.AfterFunc(r.ForceStop, r.workers.Kill)()
 	return r.workers.Close()
 }
 

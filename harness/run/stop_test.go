@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,6 +94,38 @@ func TestStopBeforeStartLeavesNothing(t *testing.T) {
 			}
 			t.Logf("ended %s after the interrupt: %v", took.Round(time.Millisecond), err)
 		})
+	}
+}
+
+// A run that one worker prevents after setup() has its teardown().
+func TestTeardownOfRunThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	cpus(t, 0.4)
+	var undone atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/teardown" {
+			undone.Add(1)
+		}
+	}))
+	defer server.Close()
+	o := options(t, steady(60, 10*time.Second), `
+import http from 'k6/http';
+import { sleep } from 'k6';
+if (__ENV.ASSAY_WORKER === '1') {
+  const end = Date.now() + 3000;
+  while (Date.now() < end) {}
+  throw new Error('a mistake');
+}
+export function setup() {}
+export default function () {}
+export function teardown() { sleep(4); http.get(__ENV.ASSAY_TARGET + '/teardown'); }
+`, server.URL)
+	o.Workers = 2
+	if _, err := certifyUntil(t.Context(), t, o); err == nil || !strings.Contains(err.Error(), "a mistake") {
+		t.Errorf("%v", err)
+	}
+	if n := undone.Load(); n != 1 {
+		t.Errorf("teardown() has ended %d times", n)
 	}
 }
 

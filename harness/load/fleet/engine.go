@@ -41,7 +41,7 @@ type Workers interface {
 	// cluster. It waits, within ctx, for the pods of workers that have ended.
 	Pods(ctx context.Context) map[string]record.Pod
 	// Close ends the workers that are left and removes all that was started. It may take
-	// minutes. Its error names what is left, with the command that removes it as its hint.
+	// minutes, and less after Kill. Its error names what is left, with the command that removes it as its hint.
 	Close() error
 }
 

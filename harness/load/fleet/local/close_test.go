@@ -5,32 +5,53 @@ package local_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"assay/harness/internal/testing/budget"
 	"assay/harness/polltest"
 )
 
-// Close ends the workers that still run, also suspended ones and those that ignore it.
+// Close ends the workers that still run, also those that take a while and suspended ones, and
+// with Kill those that ignore it.
 func TestClose(t *testing.T) {
 	budget.CPUs(t, 0.1)
-	for name, script := range map[string]string{"obeys": "trap 'exit 105' TERM", "ignores": "trap '' TERM"} {
+	const obeyed, killed = "105", "signal: killed"
+	for name, c := range map[string]struct {
+		script, status string
+		suspended      bool
+	}{
+		"obeys": {script: "trap 'sleep 3; exit 105' TERM", status: obeyed}, "ignores": {script: "trap '' TERM", status: killed},
+		"is suspended": {script: "trap 'exit 105' TERM; stop=1", status: obeyed, suspended: true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			f, dir := start(t, 2, script+"; : > pid-$$; while :; do sleep 0.05; done")
-			polltest.Until(t, "both workers trap the signal", func() bool {
+			f, dir := start(t, 2, c.script+"; : > pid-$$; [ -z \"$stop\" ] || kill -STOP $$; while :; do sleep 0.05; done")
+			polltest.Until(t, "both workers trap the signal, or are suspended", func() bool {
 				all, err := filepath.Glob(filepath.Join(dir, "pid-*"))
-				return err == nil && len(all) == 2
+				return err == nil && len(all) == 2 && !slices.ContainsFunc(all, func(path string) bool { return suspended(path) != c.suspended })
 			})
+			if c.status == killed {
+				time.AfterFunc(time.Second, f.Kill)
+			}
 			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
 			for range 2 {
-				if e := <-f.Ended(); !gone(e.PID) || e.Status != map[string]string{"obeys": "105", "ignores": "signal: killed"}[name] {
+				if e := <-f.Ended(); !gone(e.PID) || e.Status != c.status {
 					t.Errorf("%+v", e)
 				}
 			}
 		})
 	}
+}
+
+// suspended reports whether the process whose number a file's name ends with is.
+func suspended(path string) bool {
+	_, pid, _ := strings.Cut(filepath.Base(path), "-")
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	return strings.Contains(string(stat), ") T ")
 }
 
 // A worker that was suspended goes on with Resume.

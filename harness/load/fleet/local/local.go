@@ -139,11 +139,14 @@ func (f *Fleet) Kill() {
 	}
 }
 
-// closeTimeout is how long a worker that was told to end may take.
-const closeTimeout = 2 * time.Second
+// closeTimeout is how long a worker that was told to end may take: longer than it gives its
+// k6, which may have a teardown() to run.
+const closeTimeout = 40 * time.Second
 
-// Close ends the workers that still run, and removes their temporary files.
+// Close ends the workers that still run, and removes their temporary files. Kill, meanwhile,
+// makes it end at once.
 func (f *Fleet) Close() error {
+	f.Resume()
 	var stopping crash.Group
 	for _, w := range f.workers {
 		stopping.Go(func() { _ = w.Stop(closeTimeout) }) // kills after the limit
