@@ -32,9 +32,9 @@ const (
 	leastOpen = 128 << 20
 	// memoryShare of the machine's memory that is available may be read at a time.
 	memoryShare = 16
-	// uncounted of each answer do not count towards what is read at a time, so that ordinary answers cost
-	// nothing, and many VUs may read them at once.
-	uncounted = 1 << 20
+	// uncounted of each answer do not count towards what is read at a time, so that ordinary
+	// answers cost nothing. It is small: thousands of VUs may wait for the rest of theirs.
+	uncounted = 64 << 10
 	// maxWindow is the history of zstd, in bytes: what browsers allow (RFC 9659).
 	maxWindow = 8 << 20
 

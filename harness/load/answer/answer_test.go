@@ -145,33 +145,36 @@ func TestHugeAnswers(t *testing.T) {
 	}
 }
 
-// Many large answers at a time fail too, until the others are closed.
+// Many answers at a time fail too, until the others are closed, also those of less than a
+// megabyte, for whose rest VUs may wait for long.
 func TestAnswersAtATime(t *testing.T) {
-	var all []*http.Response
-	read := func() error {
-		r := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, Max))}
-		Limit(r, false)
-		all = append(all, r)
-		_, err := io.Copy(io.Discard, struct{ io.Reader }{r.Body})
-		return err
-	}
-	for i := range maxOpen() / (Max - uncounted) {
-		if err := read(); err != nil {
-			t.Errorf("answer %d: %v", i, err)
+	for _, size := range []int64{Max, 1<<20 - 1} {
+		var all []*http.Response
+		read := func() error {
+			r := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, size))}
+			Limit(r, false)
+			all = append(all, r)
+			_, err := io.Copy(io.Discard, struct{ io.Reader }{r.Body})
+			return err
 		}
-	}
-	if err := read(); err != errOpen {
-		t.Errorf("one too many: %v", err)
-	}
-	for _, r := range all {
-		_ = r.Body.Close()
-	}
-	if err := read(); err != nil {
-		t.Errorf("after all were closed: %v", err)
-	}
-	_ = all[len(all)-1].Body.Close()
-	if n := open.Load(); n != 0 {
-		t.Errorf("%d bytes are counted after all", n)
+		for i := range maxOpen() / (size - uncounted) {
+			if err := read(); err != nil {
+				t.Errorf("answer %d of %d bytes: %v", i, size, err)
+			}
+		}
+		if err := read(); err != errOpen {
+			t.Errorf("one too many of %d bytes: %v", size, err)
+		}
+		for _, r := range all {
+			_ = r.Body.Close()
+		}
+		if err := read(); err != nil {
+			t.Errorf("after all of %d bytes were closed: %v", size, err)
+		}
+		_ = all[len(all)-1].Body.Close()
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d bytes are counted after all", n)
+		}
 	}
 }
 
