@@ -1,10 +1,9 @@
 package k6
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
-
-	"go.k6.io/k6/metrics"
 
 	"assay/harness/load/answer"
 	"assay/harness/load/arrivals"
@@ -76,16 +75,10 @@ func requestClass(code int, text, status string) string {
 }
 
 // requestClass is the series of the class of a request with these tags, if it fails.
-func (c *seriesIndex) requestClass(tags *metrics.TagSet) int {
-	text, _ := tags.Get("error")
-	status, _ := tags.Get("status")
-	digits, _ := tags.Get("error_code")
-	code, _ := strconv.Atoi(digits) // 0: the request had no error
-	return c.errorClass(scenarioOf(tags), metric.AtClient, requestClass(code, text, status))
+func (c *seriesIndex) requestClass(tags *tagSet) int {
+	code, _ := strconv.Atoi(tags.get("error_code")) // 0: the request had no error
+	return c.errorClass(tags.scenario, metric.AtClient, requestClass(code, tags.get("error"), tags.get("status")))
 }
-
-// scenarioOf is the scenario of samples with these tags; empty: none, as of setup().
-func scenarioOf(tags *metrics.TagSet) string { return tagOf(tags, "scenario") }
 
 // errorClass is the series of a class in a scenario. Of the classes that scripts name, those
 // beyond the limit on series are counted as other.
@@ -106,12 +99,9 @@ func (c *seriesIndex) errorClass(scenario, where, class string) int {
 
 // scriptClass is the series of a class that the script, or the module of its statements,
 // names.
-func (c *seriesIndex) scriptClass(tags *metrics.TagSet) int {
-	class, _ := tags.Get(classTag)
-	if class == "" {
-		class = metric.ErrorOther
-	}
-	return c.errorClass(scenarioOf(tags), metric.AtScript, mask.Cut(maskTag(class), maxClassBytes))
+func (c *seriesIndex) scriptClass(tags *tagSet) int {
+	class := cmp.Or(tags.get(classTag), metric.ErrorOther)
+	return c.errorClass(tags.scenario, metric.AtScript, mask.Cut(maskTag(class), maxClassBytes))
 }
 
 // transactionClass is the class of a transaction that did not complete for another

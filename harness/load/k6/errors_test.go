@@ -125,7 +125,7 @@ func TestScriptClassesAreBounded(t *testing.T) {
 	c := newSeriesIndex(Session{VUs: 1})
 	k := newK6Metrics()
 	for i := range 2 * metric.MaxSeries {
-		c.scriptClass(k.registry.RootTagSet().With(classTag, string(rune('a'+i%26))+time.Duration(i).String()))
+		c.scriptClass(&tagSet{tags: k.registry.RootTagSet().With(classTag, string(rune('a'+i%26))+time.Duration(i).String())})
 	}
 	if n := len(c.series); n > metric.MaxSeries+1 {
 		t.Errorf("%d series", n)

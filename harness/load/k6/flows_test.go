@@ -64,6 +64,37 @@ func TestFlowsAreApart(t *testing.T) {
 	}
 }
 
+// A script can give its samples the scenario of another flow, as of all of a VU or of one
+// request. They belong to the flow of their VU all the same.
+func TestClaimedScenario(t *testing.T) {
+	slo := spec.SLO{Metric: metrics.HTTPReqDurationName, Expression: "p(95)<100", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 100}
+	flows := []Flow{{Scenario: "views", Timeout: time.Second}, {Scenario: "payments", Timeout: time.Second}}
+	for i := range flows {
+		slo.Flow = flows[i].Scenario
+		flows[i].SLOs = []spec.SLO{slo}
+	}
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Flows: flows})
+	t0 := time.Now().Add(-time.Minute)
+	a.start(t0, t0.Truncate(time.Second))
+	request := k.trail(t0.Add(1300*ms), "/", "1", 280*ms, true)
+	for i := range request.Samples {
+		request.Samples[i].Tags = request.Samples[i].Tags.With("scenario", "payments")
+	}
+	one := arrivals.Transaction{Scenario: "views", Due: time.Second, Latency: 300 * ms, VU: "1"}
+	begun := arrivals.TransactionStart(one)
+	a.add([]metrics.SampleContainer{&begun, request, &one})
+	for name, want := range map[string]string{metrics.HTTPReqDurationName: "views", metrics.HTTPReqFailedName + metric.RateTotal: "views", metric.ErrorsByClass: "views"} {
+		i := slices.IndexFunc(a.index.series, func(s metric.Series) bool { return s.Name == name })
+		if got := a.index.series[i].Label("scenario"); got != want {
+			t.Errorf("%s is of %s, want %s", name, got, want)
+		}
+	}
+	if m := a.index.find(request.Samples[0].TimeSeries, a); m.flow != 0 {
+		t.Errorf("what it acknowledges is of flow %d", m.flow)
+	}
+}
+
 // What a flow acknowledges is in its ledger, if it has one. What setup() acknowledges belongs
 // to a profile's one scenario, and to none of several.
 func TestAcknowledgedByFlow(t *testing.T) {

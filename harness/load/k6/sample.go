@@ -27,14 +27,14 @@ func (a *aggregate) request(c *httpext.Trail) {
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, nil, wakeups, a.now)
 		r.byGenerator = r.failed && (tags.crowded || tags.unanswered && r.stalled > 0)
 		if v.request(end, r, tags.redirect && !a.redirects) {
-			i := a.index.errorClass(scenarioOf(tags.tags), metric.AtClient, metric.ErrorRedirects)
+			i := a.index.errorClass(tags.scenario, metric.AtClient, metric.ErrorRedirects)
 			a.bucket(second).count(i, 1)
 			v.noteError(i)
 		}
 	}
 	if r.failed {
 		if tags.class < 0 {
-			tags.class = a.index.requestClass(tags.tags)
+			tags.class = a.index.requestClass(tags)
 		}
 		a.bucket(second).count(tags.class, 1)
 		if tags.vu != nil {

@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -24,7 +25,7 @@ const (
 
 // keptTags are the tags of k6 that become labels of every metric: few, because each
 // label set costs one histogram per second. Tags that an SLO selects by are kept too.
-var keptTags = []string{"scenario", "name"}
+var keptTags = []string{scenarioTag, "name"}
 
 // keptFor are further tags of single metrics.
 var keptFor = map[string][]string{
@@ -115,6 +116,7 @@ type tagSet struct {
 	crowded    bool // the generator had no memory for the response
 	class      int  // series of the class of its error, once one with these tags has failed; -1: not known yet
 	vu         *vu  // nil: the samples are of no VU
+	scenario   string
 }
 
 func newSeriesIndex(session Session) *seriesIndex {
@@ -165,6 +167,8 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", crowded: text == answer.Crowded, class: -1}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
+				tagged, _ := ts.Tags.Get(scenarioTag)
+				c.last.scenario = cmp.Or(c.last.vu.scenario, tagged)
 			}
 			c.cached[ts.Tags] = c.last
 		}
@@ -191,19 +195,19 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
 	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1, class: -1}
 	if name == metric.ErrorsByClass {
-		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(ts.Tags), new(int64)
+		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
 		return s
 	}
 	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName
 	if name == sql.ErrorsMetric {
-		s.class = c.scriptClass(ts.Tags)
+		s.class = c.scriptClass(c.last)
 	}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)
 		s.measured = true
 	}
 	s.measured = s.measured || metric.IsRequestTime(name) || name == metrics.HTTPReqFailedName
-	shown, labels := maskTag(name), c.labels(ts)
+	shown, labels := maskTag(name), c.labels(ts, c.last)
 	switch s.kind {
 	case metrics.Rate:
 		s.index = c.add(metric.NewSeries(shown+metric.RateTotal, "", labels...), metric.Counter)
@@ -221,11 +225,11 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
 	}
 	for i, slo := range c.slos {
-		if slo.Metric == name && c.selects(i, ts.Tags) {
+		if slo.Metric == name && c.selects(i, c.last) {
 			s.slos = append(s.slos, i)
 		}
 	}
-	s.flow = c.flowOf(ts.Tags)
+	s.flow = c.flowOf(c.last)
 	return s
 }
 
@@ -235,25 +239,29 @@ const outside = -1
 
 // flowOf is the number of the scenario that samples with these tags belong to. A profile
 // with one scenario has setup() and teardown() of its own.
-func (c *seriesIndex) flowOf(tags *metrics.TagSet) int {
+func (c *seriesIndex) flowOf(tags *tagSet) int {
 	if len(c.flows) == 1 {
 		return 0
 	}
-	return slices.Index(c.flows, scenarioOf(tags))
+	return slices.Index(c.flows, tags.scenario)
 }
 
-// tagOf is a tag of samples. Those of setup() and teardown(), which are of no VU, have no
-// scenario, even if the script has set the tag.
-func tagOf(tags *metrics.TagSet, key string) string {
-	if _, ofVU := tags.Get(arrivals.VUTag); key == "scenario" && !ofVU {
-		return ""
+// scenarioTag names the scenario of samples. A script can set it, and changes nothing: the
+// scenario of samples is that of their VU's transactions. Those of setup() and teardown(),
+// which are of no VU, have none.
+const scenarioTag = "scenario"
+
+// get is a tag of samples.
+func (t *tagSet) get(key string) string {
+	if key == scenarioTag {
+		return t.scenario
 	}
-	v, _ := tags.Get(key)
+	v, _ := t.tags.Get(key)
 	return v
 }
 
 // labels are the kept tags of a time series, or the overflow label.
-func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
+func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 	name := ts.Metric.Name
 	keys := slices.Concat(keptTags, keptFor[name])
 	for _, slo := range c.slos {
@@ -267,7 +275,7 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	}
 	var labels []string
 	for _, k := range keys {
-		if v := tagOf(ts.Tags, k); v != "" {
+		if v := tags.get(k); v != "" {
 			labels = append(labels, k, maskTag(v))
 		}
 	}
@@ -286,13 +294,13 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 
 // selects reports whether an SLO judges samples with these tags. That of a flow judges the
 // flow's own; without flows, those of setup() too.
-func (c *seriesIndex) selects(i int, tags *metrics.TagSet) bool {
+func (c *seriesIndex) selects(i int, tags *tagSet) bool {
 	slo := c.slos[i]
-	if slo.Flow != "" && scenarioOf(tags) != c.of[i] {
+	if slo.Flow != "" && tags.scenario != c.of[i] {
 		return false
 	}
 	for _, l := range slo.Selector {
-		if tagOf(tags, l.Key) != l.Value {
+		if tags.get(l.Key) != l.Value {
 			return false
 		}
 	}

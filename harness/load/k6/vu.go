@@ -11,6 +11,7 @@ const maxRedirects = 10
 
 // vu is the state of a VU's current transaction.
 type vu struct {
+	scenario      string // of its transactions; empty: it has had none
 	inTransaction bool
 	second        int64 // unix second in which it was scheduled
 	stalls        *arrivals.Stalls
@@ -44,7 +45,7 @@ func (a *aggregate) vu(name string) *vu {
 }
 
 func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
-	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing, violated: v.violated[:0], pauses: v.pauses[:0]}
+	*v = vu{scenario: t.Scenario, inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing, violated: v.violated[:0], pauses: v.pauses[:0]}
 }
 
 // paused adds a pause of the script, which is not a part of what it measures.
@@ -53,7 +54,7 @@ func (v *vu) paused(p arrivals.Pause) {
 	v.last = max(v.last, p.To)
 }
 
-func (v *vu) end() { *v = vu{violated: v.violated[:0], pauses: v.pauses[:0]} }
+func (v *vu) end() { *v = vu{scenario: v.scenario, violated: v.violated[:0], pauses: v.pauses[:0]} }
 
 // failedByGenerator reports whether a request failed, and the generator is to blame for each
 // that did.
