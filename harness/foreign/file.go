@@ -93,10 +93,10 @@ func read(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close() // only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = ErrSize
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w, the limit is %s", ErrSize, quantity.Format(float64(limit), "By"))}
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
+		return nil, err
 	}
 	return data, nil
 }
@@ -109,22 +109,18 @@ func ReadText(ctx context.Context, path string, limit int64) ([]byte, error) {
 		data []byte
 		err  error
 	}
-	read := make(chan text, 1)
+	done := make(chan text, 1)
 	crash.Go(func() {
 		f, err := os.Open(path)
 		if err != nil {
-			read <- text{err: err}
+			done <- text{err: err}
 			return
 		}
-		defer f.Close() // only read
-		data, err := io.ReadAll(io.LimitReader(f, limit+1))
-		if err == nil && int64(len(data)) > limit {
-			err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w, the limit is %s", ErrSize, quantity.Format(float64(limit), "By"))}
-		}
-		read <- text{data, err}
+		data, err := read(f, limit)
+		done <- text{data, err}
 	})
 	select {
-	case t := <-read:
+	case t := <-done:
 		return t.data, t.err
 	case <-ctx.Done():
 		return nil, &fs.PathError{Op: "read", Path: path, Err: ctx.Err()}
