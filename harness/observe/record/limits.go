@@ -2,11 +2,7 @@ package record
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/foreign"
 )
@@ -128,42 +124,6 @@ func (b *allowance) err() error {
 		return errors.New("they take longer to read than those of a real run")
 	}
 	return nil
-}
-
-// expanding reads a compressed file, and limits what it expands to.
-type expanding struct {
-	in   io.Reader
-	zip  *zstd.Decoder
-	size int64 // of the file
-	read int64 // of it
-	made int64
-}
-
-func newExpanding(in io.Reader, size int64) (e *expanding, err error) {
-	e = &expanding{in: in, size: size}
-	e.zip, err = zstd.NewReader(compressed{e}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	return e, err
-}
-
-func (e *expanding) Read(b []byte) (int, error) {
-	if e.made > expandBytes+expandRatio*e.size {
-		return 0, fmt.Errorf("it expands to more than %d times its size", expandRatio)
-	}
-	n, err := e.zip.Read(b)
-	e.made += int64(n)
-	return n, err
-}
-
-// compressed is what the decoder reads.
-type compressed struct{ of *expanding }
-
-func (c compressed) Read(b []byte) (int, error) {
-	if c.of.read > expandBytes+shrinkRatio*c.of.made {
-		return 0, fmt.Errorf("it has more than %d times the bytes of what it holds", shrinkRatio)
-	}
-	n, err := c.of.in.Read(b)
-	c.of.read += int64(n)
-	return n, err
 }
 
 // readJSON reads a document of a run folder, strictly.

@@ -80,11 +80,11 @@ func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *
 	if err != nil {
 		return nil, err
 	}
-	in, err := newExpanding(io.NewSectionReader(f, 0, size), size)
+	in, closeIn, err := decompress(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
 		return nil, err
 	}
-	defer in.zip.Close()
+	defer closeIn()
 	if err := read(in); err != nil {
 		return nil, err
 	}
@@ -147,11 +147,22 @@ func openZstd(dir, name string) (_ io.Reader, size int64, closeIn func(), err er
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	z, err := newExpanding(f, info.Size())
+	in, closeZstd, err := decompress(f, info.Size())
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	return z, info.Size(), func() { z.zip.Close(); _ = f.Close() }, nil // only read
+	return in, info.Size(), func() { closeZstd(); _ = f.Close() }, nil // only read
+}
+
+// decompress reads a compressed file of this size, and limits what it expands to.
+func decompress(file io.Reader, size int64) (_ io.Reader, closeZstd func(), err error) {
+	e := &foreign.Expanding{Sent: file, Size: size, Base: expandBytes, Ratio: expandRatio, Shrink: shrinkRatio}
+	z, err := zstd.NewReader(e.Compressed(), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, nil, err
+	}
+	e.From = z
+	return e, z.Close, nil
 }
 
 // wholeFrames is the size of the whole zstd frames at the start of a file, without an
