@@ -51,7 +51,8 @@ func Verify(path string, o Options) (r Report, err error) {
 	for _, step := range []func(){
 		func() { checkSignature(&r, f, o.Key) },
 		func() { checkPredicate(&r, f) },
-		func() { f.decode(&r); checkSchema(&r, f); checkIssuer(&r, f) },
+		func() { f.decode(&r); checkSchema(&r, f) },
+		func() { checkIssuer(&r, f) },
 		func() { manifest = checkSubject(&r, f) },
 		func() { checkFiles(&r, f); checkSeal(&r, f, o) },
 		func() { checkEvidence(&r, f, manifest) },
@@ -76,12 +77,10 @@ func Verify(path string, o Options) (r Report, err error) {
 }
 
 // ends are the checks after whose failure nothing else is checked.
-var ends = []string{Signature, Predicate, Subject, Evidence}
+var ends = []string{Signature, Predicate, Schema, Subject, Evidence}
 
 func checkSchema(r *Report, f files) {
 	switch {
-	case f.data == nil:
-		r.add(Schema, Failed, "%s is missing", f.path)
 	case f.invalid != nil:
 		r.add(Schema, Failed, "%v", f.invalid)
 	case !f.decoded:
@@ -114,7 +113,6 @@ func checkSignature(r *Report, f files, key *signature.PublicKey) {
 // checkIssuer compares what the certificate says of its signature.
 func checkIssuer(r *Report, f files) {
 	switch {
-	case !f.decoded:
 	case f.unsigned && f.stated.Signed:
 		r.add(Signature, Failed, "the certificate states that it is signed, but there is no %s", issue.BundleFile)
 	case !f.unsigned && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
@@ -149,9 +147,7 @@ func checkSubject(r *Report, f files) []byte {
 	switch {
 	case f.bundle != nil && f.bundle.Statement.ManifestSHA256 != digest:
 		r.add(Subject, Failed, "%s is not the one that was signed", signature.SubjectName)
-	case !f.decoded && f.bundle == nil:
-		r.add(Subject, NotChecked, "the certificate cannot be read")
-	case f.decoded && f.stated.Evidence.ManifestSHA256 != digest:
+	case f.stated.Evidence.ManifestSHA256 != digest:
 		r.add(Subject, Failed, "%s is not the one that the certificate was issued for", signature.SubjectName)
 	default:
 		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
@@ -166,12 +162,9 @@ func checkEvidence(r *Report, f files, manifest []byte) {
 		r.add(Evidence, Failed, "%v", err)
 		return
 	}
-	switch {
-	case !f.decoded:
-		r.add(RunCheck, NotChecked, "the certificate cannot be read")
-	case m.Run == f.stated.Run:
+	if m.Run == f.stated.Run {
 		r.add(RunCheck, OK, "%s", m.Run)
-	default:
+	} else {
 		r.add(RunCheck, Failed, "the certificate is for run %.100q, the evidence is of run %.100q", f.stated.Run, m.Run)
 	}
 	for _, d := range differences {
@@ -187,8 +180,6 @@ const maxClock = 5 * time.Minute
 
 func checkExpiry(r *Report, f files, now time.Time) {
 	switch at, issued := f.stated.Expires, f.stated.Issued; {
-	case !f.decoded:
-		r.add(Expiry, NotChecked, "the certificate cannot be read")
 	case issued.After(now.Add(maxClock)):
 		r.add(Expiry, Failed, "it was issued at %s, which is still to come", issued.Format(time.RFC3339))
 	case !now.Before(at):
@@ -199,8 +190,8 @@ func checkExpiry(r *Report, f files, now time.Time) {
 }
 
 func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
-	if !opened || !f.decoded {
-		r.add(Fingerprint, NotChecked, "the evidence or the certificate cannot be read")
+	if !opened {
+		r.add(Fingerprint, NotChecked, "the evidence cannot be read")
 		return
 	}
 	want, has := certificate.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
@@ -217,8 +208,6 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 // checkDatabase compares the current database with that of the run.
 func checkDatabase(r *Report, f files, now *record.Database) {
 	switch was := f.stated.Environment.Database; {
-	case !f.decoded:
-		r.add(Database, NotChecked, "the certificate cannot be read")
 	case was == nil:
 		r.add(Database, NotChecked, "the run had no database")
 	case now == nil:

@@ -26,9 +26,7 @@ func checkSeal(r *Report, f files, o Options) {
 		err = signature.VerifySeal(data, *o.Key, stated.Run, stated.Evidence.ManifestSHA256)
 	}
 	switch {
-	case r.state(Signature) == Failed:
-		r.add(Seal, NotChecked, "the certificate's signature is not valid")
-	case !f.decoded || !stated.Signed:
+	case !stated.Signed:
 		r.add(Seal, NotChecked, "only a signed certificate states who has sealed its record")
 	case !stated.Evidence.Sealed && o.AllowUnsealed:
 		r.add(Seal, Allowed, "this key has not sealed the record when the run ended")
@@ -47,7 +45,7 @@ func checkSeal(r *Report, f files, o Options) {
 
 // checkRejudged refuses other thresholds than those that the run was made for.
 func checkRejudged(r *Report, f files, o Options) {
-	if of := f.stated.Rejudged; f.decoded && of != nil {
+	if of := f.stated.Rejudged; of != nil {
 		state, text := Failed, "judged by other thresholds than those of the run: %s"
 		if o.AllowRejudged {
 			state = Allowed

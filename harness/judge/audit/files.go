@@ -73,9 +73,7 @@ func find(path string) (files, error) {
 
 // decode reads the certificate, and states in the report what it says.
 func (f *files) decode(r *Report) {
-	if f.run = f.dir; f.data == nil {
-		return
-	}
+	f.run = f.dir
 	f.invalid = certificate.Validate(f.data)
 	if f.decoded = foreign.CheckJSON(f.data, record.MaxCertificateValues) == nil && json.Unmarshal(f.data, &f.stated) == nil; !f.decoded {
 		return

@@ -226,7 +226,7 @@ func requireIssued(now time.Time) func(text string) (condition, error) {
 
 // checkTrial refuses a run that was not made to certify.
 func checkTrial(r *Report, f files) {
-	if f.decoded && f.stated.Scope == spec.ScopeTrial {
+	if f.stated.Scope == spec.ScopeTrial {
 		r.add(Scope, Failed, "a trial certifies nothing: its load or its system was chosen by a search, an experiment or the like")
 	}
 }
@@ -234,10 +234,7 @@ func checkTrial(r *Report, f files) {
 // checkRequired compares what the certificate states with what is required.
 func checkRequired(r *Report, f files, all []requirement) {
 	for _, q := range all {
-		err := errors.New("the certificate cannot be read")
-		if f.decoded {
-			err = q.check(f.stated)
-		}
+		err := q.check(f.stated)
 		held := Requirement{Name: q.name, Required: q.text, Stated: q.stated(f.stated), Held: err == nil}
 		r.Required = append(r.Required, held)
 		if err != nil {

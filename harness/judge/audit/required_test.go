@@ -119,16 +119,6 @@ func TestRequired(t *testing.T) {
 			t.Errorf("--%s %s: %s", one.name, one.text, p)
 		}
 	}
-	// What cannot be read meets nothing.
-	profile := "synthetic"
-	all, err := Required{Profile: &profile}.requirements(issued)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newReport(files{})
-	if checkRequired(&r, files{}, all); !slices.Equal(r.Broken, []string{ProfileCheck}) {
-		t.Errorf("%v", r.Broken)
-	}
 }
 
 func require(r *Required, name, text string) {

@@ -23,8 +23,8 @@ import (
 // for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
 	run, opened = openRun(r, f)
-	if !opened || !f.decoded {
-		r.add(Verdict, NotChecked, "the evidence or the certificate cannot be read")
+	if !opened {
+		r.add(Verdict, NotChecked, "the evidence cannot be read")
 		return run, opened
 	}
 	again := certificate.Of(run)
