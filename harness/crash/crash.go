@@ -24,7 +24,7 @@ func (e *Error) Hint() string { return "this is a mistake in assay: report it wi
 // Guard turns a panic of the function that defers it into *err.
 func Guard(err *error) {
 	if left := recover(); left != nil {
-		*err = newError(left)
+		*err = New(left)
 	}
 }
 
@@ -49,7 +49,7 @@ func Take(left any) {
 	if ended == nil {
 		panic(left)
 	}
-	(*ended)(newError(left))
+	(*ended)(New(left))
 }
 
 // Go starts a goroutine whose panic is reported.
@@ -74,13 +74,13 @@ func (g *Group) Go(f func()) {
 // maxWhat bounds the value of a panic that is shown, bytes: it can quote any text.
 const maxWhat = 200
 
-func newError(left any) *Error {
-	return &Error{What: mask.Line(fmt.Sprint(left), maxWhat), Where: Place()}
+// New is the error of a panic that the caller, a deferred function, has just recovered.
+func New(left any) *Error {
+	return &Error{What: mask.Line(fmt.Sprint(left), maxWhat), Where: where()}
 }
 
-// Place is the file and line of this program where a panic began. It is to be called by the
-// deferred function that has just recovered the panic.
-func Place() string {
+// where is the file and line of this program where a panic began.
+func where() string {
 	frames := make([]uintptr, 64)
 	stack := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
 	panicked, first := false, ""
