@@ -89,6 +89,20 @@ func ReadIn(folder, name string, limit int64) ([]byte, error) {
 	return read(f, limit)
 }
 
+// ReadLinked is ReadFile for a file that the user names, which may be a link, as those of a
+// Kubernetes Secret are.
+func ReadLinked(path string, limit int64) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(path)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		at.Op, at.Path = "open", path // not lstat of a part of it, which no reader has asked for
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadFile(real, limit)
+}
+
 func read(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close() // only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
