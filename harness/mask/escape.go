@@ -3,7 +3,6 @@ package mask
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -27,8 +26,6 @@ type decoder struct {
 	read  [depth + 1]map[int][]reading // of escapes, by how often text may be escaped, and place
 	steps int                          // readings that were looked at
 }
-
-func newDecoder(text string) *decoder { return &decoder{text: text} }
 
 // forget forgets what is in front of a place.
 func (d *decoder) forget(before int) {
@@ -206,7 +203,7 @@ func (d *decoder) hexadecimal(at, depth, n int) []reading {
 		for _, f := range found {
 			for _, r := range d.readings(f.end, depth) {
 				d.steps++
-				if len(r.text) != 1 || strings.IndexByte("0123456789abcdefABCDEF", r.text[0]) < 0 {
+				if len(r.text) != 1 || !isHexadecimal(r.text[0]) {
 					continue
 				}
 				if one := (reading{r.end, f.text + r.text}); !slices.Contains(longer, one) {

@@ -75,7 +75,7 @@ const stepsPerByte, shortText = 100, 1 << 8
 // The text may be encoded as a whole, or parts of it, that often.
 func (m *matcher) spans(text string, depth int) (all []span) {
 	const every = 1 << 12 // places after which the decoder forgets
-	d := newDecoder(text)
+	d := &decoder{text: text}
 	for i := range len(text) {
 		if i%every == 0 {
 			d.forget(i)
