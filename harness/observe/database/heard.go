@@ -38,10 +38,11 @@ func (i *Intake) Received() { i.received.Store(0) }
 type Heard struct {
 	Intake *Intake
 
-	mu       sync.Mutex
-	first    []byte // nil: never connected
-	exceeded bool
+	exceeded atomic.Bool // a connection has received more than it may: drivers hide why a reading failed
 	accepted atomic.Bool
+
+	mu    sync.Mutex
+	first []byte // nil: never connected
 }
 
 // Accept is called when the connection can be used.
@@ -77,13 +78,6 @@ func (h *Heard) bytes() []byte {
 	return bytes.Clone(h.first)
 }
 
-// tooMuch is whether a connection has received more than it may.
-func (h *Heard) tooMuch() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.exceeded
-}
-
 // add adds what a connection received; first: nothing before.
 func (h *Heard) add(b []byte, first bool) {
 	h.mu.Lock()
@@ -92,13 +86,6 @@ func (h *Heard) add(b []byte, first bool) {
 		h.first = []byte{}
 	}
 	h.first = append(h.first, b[:min(len(b), maxHeard-len(h.first))]...)
-}
-
-// exceed notes that a connection has received too much: drivers hide why a reading failed.
-func (h *Heard) exceed() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.exceeded = true
 }
 
 // heardConn is a connection that is listened to.
@@ -115,7 +102,7 @@ func (c *heardConn) Read(b []byte) (int, error) {
 		limit = maxAnswer
 	}
 	if c.heard.Intake.received.Add(int64(n)) > limit {
-		c.heard.exceed()
+		c.heard.exceeded.Store(true)
 		return 0, errTooMuch
 	}
 	if n > 0 {
@@ -211,7 +198,7 @@ func (d *Dialect) Explain(err error, h *Heard) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case h.tooMuch():
+	case h.exceeded.Load():
 		return errTooMuch
 	case found == d.Protocol && (answered || strings.Contains(err.Error(), "%!")): // pgx has no words for an unexpected message
 		return &Error{"what answers there is not understood, as " + speakers[d.Protocol] + " would be", checkDSN}
