@@ -75,7 +75,7 @@ func NewChecker(p Plan) *Checker {
 	c := &Checker{
 		flows: map[string]flowPlan{}, byID: map[string]int{}, on: map[string][]int{},
 		closed: map[string]bool{}, seconds: map[slot]*secondSums{}, until: map[slot]int64{},
-		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: newRequests(), rates: map[string]float64{},
+		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: requests{byName: map[string]*requestSums{}}, rates: map[string]float64{},
 	}
 	plans := p.Load.PerFlow()
 	for i, of := range p.Profile.PerFlow() {
@@ -125,11 +125,7 @@ func (c *Checker) Start(t0 time.Time) { c.t0.Store(t0.Unix()) }
 
 // Frame says why a frame cannot have been measured; nil: nothing is known against it.
 func (c *Checker) Frame(f metric.Frame) error {
-	err := f.Check()
-	if err == nil {
-		err = c.inTime(f)
-	}
-	if err != nil || !metric.IsWorker(f.Source) {
+	if err := f.Check(); err != nil || !metric.IsWorker(f.Source) {
 		return err
 	}
 	switch {
@@ -138,6 +134,9 @@ func (c *Checker) Frame(f metric.Frame) error {
 	case f.Closing:
 		c.closed[f.Source] = true
 		return nil
+	}
+	if err := c.inTime(f); err != nil {
+		return err
 	}
 	c.left.spend(0, len(c.slos)+len(c.pairs)+len(c.flows))
 	c.read(f)
@@ -182,13 +181,10 @@ func (c *Checker) at(second int64, scenario string, err error) error {
 	return err
 }
 
-// inTime checks that a frame's transactions belong to the schedule.
+// inTime checks that the transactions of a worker's frame belong to the schedule.
 func (c *Checker) inTime(f metric.Frame) error {
 	t0 := c.t0.Load()
 	if t0 == 0 {
-		return nil
-	}
-	if !metric.IsWorker(f.Source) || f.Closing {
 		return nil
 	}
 	for _, p := range f.Points {

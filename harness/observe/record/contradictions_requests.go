@@ -24,8 +24,6 @@ type requestSums struct {
 	count, sum     [len(metric.RequestTimes)]float64
 }
 
-func newRequests() requests { return requests{byName: map[string]*requestSums{}} }
-
 func (r *requests) clear() {
 	r.byName = emptied(r.byName)
 	r.unlabelled, r.ofTransactions = false, 0
