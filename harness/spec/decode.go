@@ -38,9 +38,14 @@ func Decode(path string, data []byte) (_ File, err error) {
 	if err := r.errors(); err != nil {
 		return File{}, err
 	}
-	sum := sha256.Sum256(data)
-	f.Path, f.Text, f.Digest = path, data, "sha256:"+hex.EncodeToString(sum[:])
+	f.Path, f.Text, f.Digest = path, data, DigestOf(data)
 	return f, nil
+}
+
+// DigestOf is the digest of a file with this content, as records and certificates state it.
+func DigestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 func (r *reader) file(n *node) File {

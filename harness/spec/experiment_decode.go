@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,8 +27,7 @@ func DecodeExperiment(file string, data []byte) (_ Experiment, err error) {
 	if err := r.errors(); err != nil {
 		return Experiment{}, err
 	}
-	sum := sha256.Sum256(data)
-	e.Path, e.Digest, e.Name = file, "sha256:"+hex.EncodeToString(sum[:]), nameOf(file)
+	e.Path, e.Digest, e.Name = file, DigestOf(data), nameOf(file)
 	return e, nil
 }
 

@@ -2,8 +2,6 @@ package spec
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -46,8 +44,7 @@ func DecodeStub(file string, data []byte) (_ StubFile, err error) {
 	if err := r.errors(); err != nil {
 		return StubFile{}, err
 	}
-	sum := sha256.Sum256(data)
-	s.Path, s.Digest = file, "sha256:"+hex.EncodeToString(sum[:])
+	s.Path, s.Digest = file, DigestOf(data)
 	return s, nil
 }
 

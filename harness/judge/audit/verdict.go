@@ -2,8 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -78,7 +76,7 @@ func openRun(r *Report, f files) (record.Run, bool) {
 		r.add(Thresholds, Failed, "the certificate's thresholds cannot be read: %v", err)
 		return record.Run{}, false
 	}
-	if sum := sha256.Sum256(data); of.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
+	if of.Thresholds.SHA256 != spec.DigestOf(data) {
 		r.add(Thresholds, Failed, "the certificate was judged by a different %s", issue.ThresholdsFile)
 		return record.Run{}, false
 	}

@@ -2,8 +2,6 @@ package certificate
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +11,7 @@ import (
 	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // identity is the system that a certificate holds for: once any of it changes, the
@@ -45,8 +44,7 @@ func Fingerprint(e record.Environment) *string {
 	if err := enc.Encode(i); err != nil {
 		panic(err) // strings and maps of strings always encode
 	}
-	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	digest := "sha256:" + hex.EncodeToString(sum[:])
+	digest := spec.DigestOf(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	return &digest
 }
 

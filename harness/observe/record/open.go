@@ -1,8 +1,6 @@
 package record
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,6 +11,7 @@ import (
 	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
 
 // Why a folder is not a valid sealed record.
@@ -34,8 +33,7 @@ func Open(dir string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	sum := sha256.Sum256(manifest)
-	r := Run{Manifest: "sha256:" + hex.EncodeToString(sum[:])}
+	r := Run{Manifest: spec.DigestOf(manifest)}
 	if err := r.read(dir); err != nil {
 		next := ErrChanged
 		if errors.Is(err, errNoThresholds) {

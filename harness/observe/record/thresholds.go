@@ -2,8 +2,6 @@ package record
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +47,7 @@ func (p Plan) checkThresholds(path string) error {
 	if err != nil {
 		return fmt.Errorf("the thresholds that it is made from cannot be read: %w", err)
 	}
-	if sum := sha256.Sum256(text); p.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
+	if p.Thresholds.SHA256 != spec.DigestOf(text) {
 		return fmt.Errorf("it is made from other thresholds than those in %s", thresholdsFile)
 	}
 	file, err := spec.Decode(thresholdsFile, text)
