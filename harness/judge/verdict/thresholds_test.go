@@ -169,7 +169,7 @@ func TestThresholdsThatAreMissing(t *testing.T) {
 	if err := w.Seal(c.Run.Facts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.Open(dir); err == nil || !strings.Contains(err.Error(), "the thresholds that it is made from are not in the record") || !strings.Contains(hint.Of(err), "by a build of Assay that kept none") {
+	if _, err := record.Open(dir); err == nil || !strings.Contains(err.Error(), "the thresholds that it is made from cannot be read") || hint.Of(err) != hint.Of(record.ErrChanged) {
 		t.Errorf("%v; hint %q", err, hint.Of(err))
 	}
 }

@@ -35,11 +35,7 @@ func Open(dir string) (Run, error) {
 	}
 	r := Run{Manifest: spec.DigestOf(manifest)}
 	if err := r.read(dir); err != nil {
-		next := ErrChanged
-		if errors.Is(err, errNoThresholds) {
-			next = errNoThresholds
-		}
-		return Run{}, hint.With(fmt.Errorf("open record %s: %w", dir, err), hint.Of(next))
+		return Run{}, hint.With(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
 	}
 	return r, nil
 }

@@ -3,25 +3,18 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"assay/harness/foreign"
-	"assay/harness/hint"
 	"assay/harness/spec"
 )
 
 // maxThresholds bounds the file of thresholds in a record, bytes.
 const maxThresholds = 16 << 20
-
-// errNoThresholds: the manifest names no thresholds either, so that nothing need have changed.
-var errNoThresholds = hint.With(errors.New("the thresholds that it is made from are not in the record"),
-	"certify again: the run was made by a build of Assay that kept none")
 
 // Thresholds keeps the thresholds file that the plan is made from, byte by byte, so that a
 // run can only be judged by SLOs that a file asks for.
@@ -41,9 +34,6 @@ func (p Plan) checkAsked(evidence string) error {
 
 func (p Plan) checkThresholds(path string) error {
 	text, err := foreign.ReadFile(path, maxThresholds)
-	if errors.Is(err, os.ErrNotExist) {
-		return errNoThresholds
-	}
 	if err != nil {
 		return fmt.Errorf("the thresholds that it is made from cannot be read: %w", err)
 	}
