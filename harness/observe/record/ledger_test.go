@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/observe/ledger"
 )
@@ -72,37 +70,6 @@ func TestLedgerInParts(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("files in the folder: %v, %v", left, err)
-	}
-}
-
-// A ledger file of an earlier version is read: one zstd frame, without lines for
-// batches.
-func TestLedgerOfEarlierVersion(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	w, err := Create(dir, aPlan())
-	if err != nil {
-		t.Fatal(err)
-	}
-	acks, rows := someLedger()
-	var file bytes.Buffer
-	z, err := zstd.NewWriter(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for batch := range slices.Chunk(acks, 100) {
-		if _, err := z.Write(ledger.AppendText(nil, batch)); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(z.Close(), os.WriteFile(w.path(ledgerDir, "acknowledged-worker-0.zst"), file.Bytes(), 0o644), w.Persisted(each(rows...))); err != nil {
-		t.Fatal(err)
-	}
-	got, err := w.CompareLedger()
-	if diff := cmp.Diff(ledger.Compare(acks, rows), got); err != nil || diff != "" {
-		t.Errorf("%v: %s", err, diff)
 	}
 }
 
