@@ -14,7 +14,6 @@ import (
 // WriteText writes a table of the findings, then the reason and remedy of each that is
 // not OK.
 func (all Findings) WriteText(w io.Writer) error {
-	all = all.masked()
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
