@@ -30,23 +30,11 @@ func newKey(t *testing.T, kind signature.Kind) signature.PrivateKey {
 }
 
 // certify makes a sealed run with its certificate; key nil: unsigned.
-func certify(t *testing.T, name string, key *signature.PrivateKey) (dir string) {
+func certify(t *testing.T, name string, key *signature.PrivateKey) string {
 	t.Helper()
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 	c.Run.Plan.Run = name
-	dir = filepath.Join(t.TempDir(), name)
-	if err := c.Seal(dir); err != nil {
-		t.Fatal(err)
-	}
-	r, err := record.Open(dir)
-	if err == nil {
-		err = record.WriteSeal(dir, signature.NewSealer(key))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "", certificate.Of(r), key)
-	return dir
+	return certifyCase(t, c, key)
 }
 
 // write issues a certificate in a run folder, or in sub below it, with a page.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,8 +25,6 @@ type files struct {
 	path      string // of certificate.json
 	data      []byte // nil: missing
 	stated    certificate.Certificate
-	invalid   error // why data is no certificate by the schema
-	decoded   bool  // stated could be decoded
 	run       string
 	bundle    *signature.Bundle
 	unsigned  bool  // there is no bundle
@@ -74,14 +71,21 @@ func find(path string) (files, error) {
 // decode reads the certificate, and states in the report what it says.
 func (f *files) decode(r *Report) {
 	f.run = f.dir
-	f.invalid = certificate.Validate(f.data)
-	if f.decoded = foreign.CheckJSON(f.data, record.MaxCertificateValues) == nil && json.Unmarshal(f.data, &f.stated) == nil; !f.decoded {
+	err := certificate.Validate(f.data)
+	if err == nil {
+		f.stated, err = certificate.Parse(f.data)
+	}
+	if err != nil {
+		r.add(Schema, Failed, "%v", err)
 		return
 	}
+	c := &f.stated
 	stated := newReport(*f)
 	stated.Checks, stated.Broken = r.Checks, r.Broken
+	stated.Expires, stated.Issued, stated.Rate = &c.Expires, &c.Issued, &Rate{c.Rate.Unit, c.Rate.Target, c.Rate.Lowest}
 	*r = stated
-	if f.stated.Rejudged != nil {
+	r.add(Schema, OK, "%s", certificate.SchemaName)
+	if c.Rejudged != nil {
 		f.run = filepath.Join(f.dir, "..")
 	}
 }

@@ -117,9 +117,6 @@ func newReport(f files) Report {
 	if s := c.Environment.Service; s != nil {
 		r.Builds = append(r.Builds, s.Builds...)
 	}
-	if f.decoded {
-		r.Expires, r.Issued, r.Rate = &c.Expires, &c.Issued, &Rate{c.Rate.Unit, c.Rate.Target, c.Rate.Lowest}
-	}
 	return r
 }
 

@@ -95,8 +95,8 @@ func TestRequired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newReport(files{stated: stated, decoded: true})
-		checkRequired(&r, files{stated: stated, decoded: true}, all)
+		r := newReport(files{stated: stated})
+		checkRequired(&r, files{stated: stated}, all)
 		if one.name == Scope { // with all other checks
 			if r = verify(t, dir, o); r.Authentic != (one.refused == "") {
 				t.Errorf("--%s %s: %v", one.name, one.text, r.Broken)
