@@ -45,12 +45,9 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(response) // a sender that has gone sends again
 }
 
-// Impossible is an error of Sinks.Frames: the frames were taken, and cannot have been
-// measured. Their sender is told so, and need not repeat them.
-type Impossible struct{ error }
-
-// NewImpossible says why frames cannot have been measured.
-func NewImpossible(why error) *Impossible { return &Impossible{why} }
+// NewImpossible is an error of Sinks.Frames: the frames were taken, and why says that they
+// cannot have been measured. Their sender is told so, and need not repeat them.
+func NewImpossible(why error) error { return &refusedError{why, http.StatusUnprocessableEntity} }
 
 // refusedError is what is wrong with a message; to repeat it does not help.
 type refusedError struct {
@@ -147,13 +144,10 @@ func (r *Receiver) take(frames []metric.Frame, encoded []byte) (number uint64, e
 	}
 	if len(fresh) > 0 {
 		err := r.sinks.Frames(fresh, encoded)
-		var impossible *Impossible
-		if errors.As(err, &impossible) {
-			err = &refusedError{impossible, http.StatusUnprocessableEntity}
-		} else if err != nil {
-			return 0, err
+		var impossible *refusedError
+		if err == nil || errors.As(err, &impossible) {
+			maps.Copy(r.frames, highest)
 		}
-		maps.Copy(r.frames, highest)
 		if err != nil {
 			return 0, err
 		}
