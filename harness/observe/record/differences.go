@@ -27,19 +27,15 @@ const (
 )
 
 // Differences compares every evidence file of a run folder with a manifest that
-// ReadManifest has read. The manifest itself is protected by its digest, which the
-// certificate holds.
+// ReadManifest has read: the files of the manifest in its order, then the added files by
+// path. The manifest itself is protected by its digest, which the certificate holds.
 func Differences(dir string, manifest []byte) (sealed Manifest, all []Difference, err error) {
-	sealed, all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
-	if err != nil {
-		return sealed, nil, fmt.Errorf("open record %s: %w", dir, err)
-	}
-	return sealed, all, nil
-}
-
-// differences lists the files of the manifest in its order, then the added files by
-// path.
-func differences(evidence string, manifest []byte) (sealed Manifest, all []Difference, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open record %s: %w", dir, err)
+		}
+	}()
+	evidence := filepath.Join(dir, EvidenceDir)
 	if err = foreign.DecodeJSON(manifest, MaxValues, &sealed); err == nil {
 		err = checkSchema(sealed.Schema, manifestSchema)
 	}

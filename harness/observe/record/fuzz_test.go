@@ -87,14 +87,15 @@ func FuzzEnvironment(f *testing.F) {
 
 // FuzzManifest: a manifest never has anything read but the files of the evidence folder.
 func FuzzManifest(f *testing.F) {
-	evidence := filepath.Join(f.TempDir(), EvidenceDir)
+	dir := f.TempDir()
+	evidence := filepath.Join(dir, EvidenceDir)
 	if err := errors.Join(os.Mkdir(evidence, 0o755), os.WriteFile(filepath.Join(evidence, "a"), []byte("a"), 0o644)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(`{"schema": "assay/manifest/v1", "run": "r", "files": [{"path": "a", "size": 1, "sha256": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"}]}`))
 	f.Add([]byte(`{"schema": "assay/manifest/v1", "files": [{"path": "../../a", "size": 1}, {"path": "a"}, {"path": "a", "size": -1}]}`))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
-		sealed, all, err := differences(evidence, manifest)
+		sealed, all, err := Differences(dir, manifest)
 		if err == nil && len(all) == 0 && (len(sealed.Files) != 1 || sealed.Files[0].Path != "a" || sealed.Files[0].Size != 1) {
 			t.Fatalf("%+v is said to be what is there", sealed)
 		}

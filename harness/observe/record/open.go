@@ -155,22 +155,18 @@ func unchanged(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := compareFiles(filepath.Join(dir, EvidenceDir), manifest); err != nil {
-		return nil, hint.Or(fmt.Errorf("open record %s: %w", dir, err), hint.Of(ErrChanged))
+	_, all, err := Differences(dir, manifest)
+	if err == nil && len(all) > 0 {
+		what := all[0].Path
+		if how := all[0].How; how != changedFile { // which the error says
+			what += " " + how
+		}
+		err = fmt.Errorf("open record %s: %s: %w", dir, what, ErrChanged)
+	}
+	if err != nil {
+		return nil, hint.Or(err, hint.Of(ErrChanged))
 	}
 	return manifest, nil
-}
-
-func compareFiles(evidence string, manifest []byte) error {
-	_, all, err := differences(evidence, manifest)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	d := all[0]
-	if d.How == changedFile { // as the error says
-		return fmt.Errorf("%s: %w", d.Path, ErrChanged)
-	}
-	return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 }
 
 // Documents are the documents of this name of the runs in a folder, the newest run first, as
