@@ -29,7 +29,7 @@ var (
 
 // Open reads a sealed run folder.
 func Open(dir string) (Run, error) {
-	manifest, err := unchanged(dir)
+	manifest, _, err := unchanged(dir)
 	if err != nil {
 		return Run{}, err
 	}
@@ -145,17 +145,16 @@ func manifestOrWhyNot(dir string) ([]byte, error) {
 
 // CheckSeal returns an error if a run folder's evidence is not as it was sealed.
 func CheckSeal(dir string) error {
-	_, err := unchanged(dir)
+	_, _, err := unchanged(dir)
 	return err
 }
 
 // unchanged returns the manifest of a sealed record after comparing all files with it.
-func unchanged(dir string) ([]byte, error) {
-	manifest, err := ReadManifest(dir)
-	if err != nil {
-		return nil, err
+func unchanged(dir string) (manifest []byte, sealed Manifest, err error) {
+	if manifest, err = ReadManifest(dir); err != nil {
+		return nil, sealed, err
 	}
-	_, all, err := Differences(dir, manifest)
+	sealed, all, err := Differences(dir, manifest)
 	if err == nil && len(all) > 0 {
 		what := all[0].Path
 		if how := all[0].How; how != changedFile { // which the error says
@@ -163,10 +162,7 @@ func unchanged(dir string) ([]byte, error) {
 		}
 		err = fmt.Errorf("open record %s: %s: %w", dir, what, ErrChanged)
 	}
-	if err != nil {
-		return nil, hint.Or(err, hint.Of(ErrChanged))
-	}
-	return manifest, nil
+	return manifest, sealed, hint.Or(err, hint.Of(ErrChanged))
 }
 
 // Documents are the documents of this name of the runs in a folder, the newest run first, as

@@ -78,13 +78,9 @@ type Sealer interface {
 // the run was made, if the files of the record are those of the manifest. A nil sealer signs
 // nothing.
 func WriteSeal(dir string, s Sealer) error {
-	manifest, err := unchanged(dir)
+	manifest, m, err := unchanged(dir)
 	if err != nil {
 		return err
-	}
-	var m Manifest
-	if err := json.Unmarshal(manifest, &m); err != nil {
-		return fmt.Errorf("open record %s: %s: %w", dir, manifestFile, err)
 	}
 	switch plan, err := ReadPlan(dir); {
 	case err != nil:
