@@ -67,35 +67,32 @@ func openRun(r *Report, f files) (record.Run, bool) {
 		}
 		return run, err == nil
 	}
-	path := filepath.Join(f.dir, issue.ThresholdsFile)
-	data, err := readOptional(path)
-	if err == nil && data == nil {
-		err = fmt.Errorf("%s is missing", path)
-	}
-	if err != nil {
-		r.add(Thresholds, Failed, "the certificate's thresholds cannot be read: %v", err)
-		return record.Run{}, false
-	}
-	if of.Thresholds.SHA256 != spec.DigestOf(data) {
-		r.add(Thresholds, Failed, "the certificate was judged by a different %s", issue.ThresholdsFile)
-		return record.Run{}, false
-	}
-	if err = foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
-		r.add(Thresholds, Failed, "%v", err)
-		return record.Run{}, false
-	}
-	file, err := spec.Decode(of.Thresholds.Path, data)
-	if err != nil {
-		r.add(Thresholds, Failed, "%v", err)
-		return record.Run{}, false
-	}
-	run, err := rejudge.Open(f.run, file)
+	run, err := openRejudged(f, of.Thresholds)
 	if err != nil {
 		r.add(Thresholds, Failed, "%v", err)
 		return record.Run{}, false
 	}
 	r.add(Thresholds, OK, "re-judged with %s", of.Thresholds.Path)
 	return run, true
+}
+
+// openRejudged opens the run, to be judged by the thresholds beside the certificate.
+func openRejudged(f files, thresholds record.Digest) (record.Run, error) {
+	data, err := foreign.ReadFile(filepath.Join(f.dir, issue.ThresholdsFile), record.MaxDocument)
+	if err != nil {
+		return record.Run{}, fmt.Errorf("the certificate's thresholds cannot be read: %w", err)
+	}
+	if thresholds.SHA256 != spec.DigestOf(data) {
+		return record.Run{}, fmt.Errorf("the certificate was judged by a different %s", issue.ThresholdsFile)
+	}
+	if err := foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
+		return record.Run{}, err
+	}
+	file, err := spec.Decode(thresholds.Path, data)
+	if err != nil {
+		return record.Run{}, err
+	}
+	return rejudge.Open(f.run, file)
 }
 
 // differingFields names the fields in which two certificates differ.
