@@ -24,25 +24,31 @@ func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 // every point, which takes longer than the rest of judging a record. Field numbers are
 // those of OTLP's .proto files.
 type Decoder struct {
-	series         map[string]Series // by name, unit and attributes as encoded
-	keys           int               // bytes of the keys of series
-	key            []byte            // scratch, key of series
-	data           [][]byte          // scratch, data messages of one metric
-	bounds, counts []uint64          // scratch, of one histogram
+	// Masked says that texts which may hold a secret of this process are masked: those that the
+	// target or a script can choose. Series may then be equal that were not.
+	Masked bool
+
+	series         map[string]decoded // by name, unit and attributes as encoded
+	keys           int                // bytes of the keys of series
+	key            []byte             // scratch, key of series
+	data           [][]byte           // scratch, data messages of one metric
+	bounds, counts []uint64           // scratch, of one histogram
 	points         []Point
 	frames         []Frame
 	hists          []*histBuffer
 	taken          int // number of hists in use
 	buckets        int // of the exponential histograms of this call
 
-	export  *Export  // receives the points of foreign senders, whose texts are masked; nil: they are an error
+	changed bool // a text of this call was masked
+
+	export  *Export  // receives the points of foreign senders; nil: they are an error
 	foreign *foreign // the foreign sender whose resource is read; nil: our own
 }
 
 // Decode is like the function Decode.
 func (d *Decoder) Decode(data []byte) (_ []Frame, err error) {
 	defer boundary.Guard(&err)
-	d.points, d.frames, d.taken, d.buckets = d.points[:0], d.frames[:0], 0, 0
+	d.points, d.frames, d.taken, d.buckets, d.changed = d.points[:0], d.frames[:0], 0, 0, false
 	for b := data; len(b) > 0; {
 		f, rest, err := next(b)
 		if b = rest; err == nil && f.is(1, protowire.BytesType) {
@@ -83,12 +89,18 @@ func (d *Decoder) resource(b []byte) error {
 	return nil
 }
 
-// shown is a text of a sender that is no worker of ours: it may have a secret of this process.
+// Changed reports whether a text of the last call's frames was masked, so that they differ from
+// the message.
+func (d *Decoder) Changed() bool { return d.changed }
+
+// shown is a text that may have a secret of this process.
 func (d *Decoder) shown(text string) string {
-	if d.export == nil {
+	if !d.Masked {
 		return text
 	}
-	return mask.Text(text)
+	masked := mask.Text(text)
+	d.changed = d.changed || masked != text
+	return masked
 }
 
 // scope reads a message ScopeMetrics.

@@ -3,6 +3,8 @@ package metric
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -205,7 +207,8 @@ const (
 // seriesOfKey returns the series of d.key, from the cache if possible.
 func (d *Decoder) seriesOfKey() (Series, error) {
 	if s, ok := d.series[string(d.key)]; ok {
-		return s, nil
+		d.changed = d.changed || s.masked
+		return s.Series, nil
 	}
 	var parts []field
 	for b := d.key; len(b) > 0; {
@@ -227,13 +230,47 @@ func (d *Decoder) seriesOfKey() (Series, error) {
 		if err != nil {
 			return Series{}, err
 		}
-		kv = append(kv, d.shown(a.key), d.shown(a.label()))
+		kv = append(kv, a.key, a.label())
 	}
-	s := NewSeries(d.shown(name), d.shown(unit), kv...)
+	s := d.shownSeries(name, unit, kv)
 	if d.series == nil || len(d.series) >= maxSeries || d.keys > maxKeysBytes {
-		d.series, d.keys = map[string]Series{}, 0
+		d.series, d.keys = map[string]decoded{}, 0
 	}
 	d.series[string(d.key)] = s
 	d.keys += len(d.key)
-	return s, nil
+	return s.Series, nil
 }
+
+// decoded is a series, of which a text was masked or not.
+type decoded struct {
+	Series
+	masked bool
+}
+
+// shownSeries is the series with these labels, as keys and values.
+func (d *Decoder) shownSeries(name, unit string, kv []string) decoded {
+	before := d.changed
+	d.changed = false
+	if of, known := Find(name); !d.ofWorker() || !known || of.From(SourceK6) || name == ErrorsByClass {
+		for i := 0; i < len(kv); i += 2 {
+			kv[i], kv[i+1] = d.shownLabel(kv[i], kv[i+1])
+		}
+		name, unit = d.shown(name), d.shown(unit)
+	}
+	s := decoded{NewSeries(name, unit, kv...), d.changed}
+	d.changed = d.changed || before
+	return s
+}
+
+// ownLabels of workers have words of this program and of the profile alone, as all labels of its
+// own metrics: rules read them, and a secret may be the same word.
+var ownLabels = []string{"scenario", "where", ExemplarOutcome, ExemplarSampled}
+
+func (d *Decoder) shownLabel(key, value string) (string, string) {
+	if d.ofWorker() && (slices.Contains(ownLabels, key) || strings.HasPrefix(key, violates)) {
+		return key, value
+	}
+	return d.shown(key), d.shown(value)
+}
+
+func (d *Decoder) ofWorker() bool { return d.export == nil }

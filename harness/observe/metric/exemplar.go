@@ -97,7 +97,8 @@ func (d *Decoder) exemplar(b []byte, of *Point) error {
 			if err != nil {
 				return err
 			}
-			e.Labels = append(e.Labels, Label{d.shown(a.key), d.shown(a.label())})
+			key, value := d.shownLabel(a.key, a.label())
+			e.Labels = append(e.Labels, Label{key, value})
 		}
 	}
 	of.Exemplars = append(of.Exemplars, e)

@@ -41,7 +41,7 @@ type Export struct {
 // represent are counted; an error is for what is malformed, or too large.
 func DecodeExport(data []byte) (*Export, error) {
 	e := &Export{}
-	frames, err := (&Decoder{export: e}).Decode(data)
+	frames, err := (&Decoder{export: e, Masked: true}).Decode(data)
 	if err != nil {
 		return nil, err
 	}

@@ -53,3 +53,42 @@ func mustEncode(t *testing.T, f Frame) []byte {
 	}
 	return data
 }
+
+// A target can tell a script a secret that this process knows, and the worker does not. The words
+// of workers' own metrics stay, even if they are secrets too.
+func TestTextsOfWorkersHoldNoSecret(t *testing.T) {
+	const secret = "Zq7wordpartx9"
+	mask.Add(secret, Completed, "payment", AtClient)
+	h := &Hist{}
+	h.Record(1, 1)
+	own := []Point{
+		CounterPoint(Of(Transactions, "scenario", "payment", "outcome", Completed), 1),
+		CounterPoint(Of(Judged, "slo", "payment p(95)<5"), 1),
+		{Series: Of(TransactionDuration, "scenario", "payment"), Kind: Histogram, Hist: h, Exemplars: []Exemplar{{Labels: append(ViolatesLabels([]string{"payment p(95)<5"}), Label{ExemplarOutcome, Completed})}}},
+	}
+	told := []Point{
+		CounterPoint(NewSeries(Requests, "", "scenario", "payment", "name", "/login?dsn="+secret), 2),
+		CounterPoint(NewSeries(Requests, "", "scenario", "payment", "name", "/login?dsn=5a7137776f7264706172747839"), 3), // hexadecimal
+		CounterPoint(NewSeries("said "+secret, secret, secret, secret), 1),
+		CounterPoint(Of(ErrorsByClass, "where", AtClient, "scenario", "payment", "class", secret), 1),
+		{Series: NewSeries(RequestDuration, "ms", "scenario", "payment"), Kind: Histogram, Hist: h, Exemplars: []Exemplar{{Labels: []Label{{ExemplarError, secret}}}}},
+	}
+	d := &Decoder{Masked: true}
+	for range 2 { // the series of the second message are known
+		frames, err := d.Decode(mustEncode(t, Frame{Source: WorkerSource(0), Sequence: 1, Second: 1, Points: own}))
+		if got := fmt.Sprint(frames); err != nil || d.Changed() || strings.Contains(got, "***") {
+			t.Errorf("%v %v %s", err, d.Changed(), got)
+		}
+		frames, err = d.Decode(mustEncode(t, Frame{Source: WorkerSource(0), Sequence: 2, Second: 1, Points: told}))
+		if err != nil || !d.Changed() {
+			t.Fatal(err, d.Changed())
+		}
+		all := fmt.Sprint(lines(frames), frames[0].Points[len(told)-1].Exemplars)
+		if strings.Contains(all, secret) || strings.Contains(all, "5a71") || strings.Count(all, "payment") != 4 || !strings.Contains(all, AtClient) {
+			t.Error(all)
+		}
+		if a, b := frames[0].Points[0].Series.Key(), frames[0].Points[1].Series.Key(); a != b {
+			t.Errorf("%s and %s differ by a secret alone", a, b)
+		}
+	}
+}

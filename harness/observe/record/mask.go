@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,9 +33,12 @@ func saidAll(texts []string) []string {
 }
 
 func saidBy(values map[string]string) map[string]string {
-	all := maps.Clone(values)
-	for k, v := range all {
-		all[k] = said(v)
+	if values == nil {
+		return nil
+	}
+	all := make(map[string]string, len(values))
+	for k, v := range values {
+		all[said(k)] = said(v)
 	}
 	return all
 }
@@ -50,7 +52,7 @@ func (e Environment) masked() Environment {
 	if s := e.Service; s != nil {
 		builds := slices.Clone(s.Builds)
 		for i := range builds {
-			builds[i].Labels = saidBy(builds[i].Labels)
+			builds[i].Metric, builds[i].Labels = said(builds[i].Metric), saidBy(builds[i].Labels)
 		}
 		e.Service = &Service{builds}
 	}

@@ -66,6 +66,8 @@ func TestFilesHoldNoSecret(t *testing.T) {
 	}
 	var e Environment
 	fill(reflect.ValueOf(&e).Elem(), "", text)
+	e.Service.Builds[0].Metric = text
+	e.Service.Builds[0].Labels[text] = text
 	var f Facts
 	fill(reflect.ValueOf(&f).Elem(), "", text)
 	f.Workers[0].Pod.Reason = "Evicted"

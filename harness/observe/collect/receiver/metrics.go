@@ -73,6 +73,9 @@ func (r *Receiver) takeReport(source string, body []byte) (number uint64, err er
 			return 0, notTheSenders(f.Source)
 		}
 	}
+	if decoder.Changed() {
+		body = nil
+	}
 	return r.take(frames, body)
 }
 

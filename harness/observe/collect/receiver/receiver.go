@@ -58,7 +58,7 @@ func New(sinks Sinks, keys wire.Keys, log *slog.Logger) *Receiver {
 	return &Receiver{
 		sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{},
 		foreign:  metric.NewAccumulation(time.Now()),
-		decoders: sync.Pool{New: func() any { return new(metric.Decoder) }},
+		decoders: sync.Pool{New: func() any { return &metric.Decoder{Masked: true} }},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/mask"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -202,8 +203,8 @@ func TestEachFrameIsAcceptedOnce(t *testing.T) {
 	}
 }
 
-// A worker's message is passed on as it was received, unless it repeats a frame. The
-// frames of others are to be encoded.
+// A worker's message is passed on as it was received, unless it repeats a frame or has a secret
+// of this process. The frames of others are to be encoded.
 func TestMessagesArePassedOnAsReceived(t *testing.T) {
 	r, url, received := listen(t)
 	l, foreign := worker(url, 0), wire.New(url, token, nil)
@@ -219,7 +220,16 @@ func TestMessagesArePassedOnAsReceived(t *testing.T) {
 	if err := r.Take(frame("host", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if len(received.encoded) != 4 || !bytes.Equal(received.encoded[0], first) {
+	mask.Add("Zq7wordpartx9")
+	told := frame("worker/0", 4)
+	told.Points = append(told.Points, metric.CounterPoint(metric.NewSeries(metric.Requests, "", "name", "/?dsn=Zq7wordpartx9"), 1))
+	if _, err := l.Frames(t.Context(), encoded(t, told)); err != nil {
+		t.Fatal(err)
+	}
+	if all := fmt.Sprint(received.frames); strings.Contains(all, "Zq7") || !strings.Contains(all, "/?dsn=***") {
+		t.Error(all)
+	}
+	if len(received.encoded) != 5 || !bytes.Equal(received.encoded[0], first) {
 		t.Fatalf("passed on %d messages, the first %q", len(received.encoded), received.encoded)
 	}
 	for i, body := range received.encoded[1:] {

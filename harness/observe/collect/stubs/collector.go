@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -233,6 +234,11 @@ func (c *Collector) Ledger(ctx context.Context, visit func(line []byte) error) (
 			l.Repeated++
 		} else if call.ID != "" {
 			seen[key] = true
+		}
+		call.ID, call.Endpoint, call.Outcome = mask.Text(call.ID), mask.Text(call.Endpoint), mask.Text(call.Outcome)
+		line, err := json.Marshal(call) // without what else the stub has written
+		if err != nil {
+			return err
 		}
 		return visit(line)
 	})

@@ -1,12 +1,16 @@
 package stubs
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"assay/harness/mask"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
 
 // What is no state of a stub is refused, whatever it counts.
@@ -42,6 +46,38 @@ func TestReasonOfARefusal(t *testing.T) {
 	defer c.Close()
 	if _, err := c.State(t.Context()); err == nil || !strings.Contains(err.Error(), "serves another run: the run x") || strings.Contains(err.Error(), "Zq7") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Nothing that a stub says of itself or of a call brings a secret into the record.
+func TestStubsSayNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "Zq7-told-by-a-stub"
+	mask.Add(secret)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := `{"instance":"a","file":{"path":"SECRET"},"phases":[{"name":"SECRET","endpoints":["SECRET"]}],"endpoints":[{"endpoint":"SECRET","calls":{"answered":1},"call_ms":7}]}`
+		if r.URL.Path == PathLedger {
+			text = `{"endpoint":"SECRET","id":"SECRET","outcome":"SECRET","at":1,"ms":2,"SECRET":"SECRET"}`
+		}
+		_, _ = io.WriteString(w, strings.ReplaceAll(text, "SECRET", secret)+"\n")
+	}))
+	defer server.Close()
+	c := New(Options{Name: "bank", Stub: spec.Stub{URL: server.URL}, Token: "t", Run: "r"})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := fmt.Sprint(c.points(State{}))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fact, _ := c.Fact()
+	c.last.Endpoints[0].Calls[metric.StubAnswered] = 1
+	_, err := c.Ledger(t.Context(), func(line []byte) error {
+		all += string(line)
+		return nil
+	})
+	if all += fmt.Sprint(fact); err != nil || strings.Contains(all, secret) || !strings.Contains(all, `"endpoint":"***","id":"***","at":1,"ms":2,"outcome":"***"`) {
+		t.Errorf("%v: %s", err, all)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"assay/harness/foreign"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -93,7 +94,23 @@ func decode(from io.Reader) (s State, err error) {
 	if !s.possible() {
 		return State{}, errNoStub
 	}
+	s.mask()
 	return s, nil
+}
+
+// mask masks the words of a stub, which may have a secret of this process.
+func (s *State) mask() {
+	s.File.Path = mask.Text(s.File.Path)
+	for i := range s.Endpoints {
+		s.Endpoints[i].Endpoint = mask.Text(s.Endpoints[i].Endpoint)
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		p.Name = mask.Text(p.Name)
+		for j := range p.Endpoints {
+			p.Endpoints[j] = mask.Text(p.Endpoints[j])
+		}
+	}
 }
 
 func (s State) possible() bool {
