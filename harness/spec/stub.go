@@ -95,7 +95,7 @@ type StubEndpoint struct {
 type StubError struct {
 	Rate   float64         `json:"rate"` // share of calls (0,1]
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body,omitempty"`
+	Body   json.RawMessage `json:"-"` // nothing in a record is made of it
 }
 
 // StubLimit is a token bucket. A call over it is answered at once with 429 and Retry-After.

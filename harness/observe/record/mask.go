@@ -17,6 +17,9 @@ const (
 	maxSaid        = 1000    // bytes, of which JSON may make six each
 	maxLimitation  = 4 << 10 // bytes: some have the SQL that mends what they are about
 	maxLimitations = 100
+	maxVariables   = 200  // of a database, or labels of a build
+	maxInstruments = 2000 // of which a server has 1,500
+	maxName        = 200  // bytes of a name of these
 )
 
 func said(text string) string { return mask.Cut(text, maxSaid) }
@@ -36,9 +39,9 @@ func saidBy(values map[string]string) map[string]string {
 	if values == nil {
 		return nil
 	}
-	all := make(map[string]string, len(values))
-	for k, v := range values {
-		all[said(k)] = said(v)
+	all, names := map[string]string{}, slices.Sorted(maps.Keys(values))
+	for _, name := range names[:min(len(names), maxVariables)] {
+		all[mask.Cut(name, maxName)] = said(values[name])
 	}
 	return all
 }
@@ -46,13 +49,17 @@ func saidBy(values map[string]string) map[string]string {
 func (e Environment) masked() Environment {
 	if d := e.Database; d != nil {
 		shown := *d
-		shown.Variables = saidBy(d.Variables)
+		shown.Version, shown.Variables = mask.Shorten(d.Version, maxName), saidBy(d.Variables)
+		shown.Instruments = slices.Clone(d.Instruments[:min(len(d.Instruments), maxInstruments)])
+		for i, name := range shown.Instruments {
+			shown.Instruments[i] = mask.Cut(name, maxName)
+		}
 		e.Database = &shown
 	}
 	if s := e.Service; s != nil {
 		builds := slices.Clone(s.Builds)
 		for i := range builds {
-			builds[i].Metric, builds[i].Labels = said(builds[i].Metric), saidBy(builds[i].Labels)
+			builds[i].Metric, builds[i].Labels = mask.Cut(builds[i].Metric, maxName), saidBy(builds[i].Labels)
 		}
 		e.Service = &Service{builds}
 	}
@@ -69,7 +76,7 @@ func (f Facts) masked() Facts {
 		w.Error, w.Logged = said(w.Error), said(w.Logged)
 		if w.Pod != nil {
 			pod := *w.Pod
-			pod.Message = said(pod.Message)
+			pod.Reason, pod.Message = mask.Shorten(pod.Reason, maxName), said(pod.Message)
 			w.Pod = &pod
 		}
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -111,10 +112,15 @@ func TestLongTextsAreCut(t *testing.T) {
 	must(t, err)
 	p.Load = load
 	e, f := anEnvironment(), someFacts(StateAbsent)
-	e.Database = &Database{Variables: map[string]string{"init_connect": long}}
+	e.Database = &Database{Version: long, Variables: map[string]string{"init_connect": long}}
+	for i := range 4 * maxInstruments {
+		name := fmt.Sprint(i, long)
+		e.Database.Instruments, e.Database.Variables[name] = append(e.Database.Instruments, name), long
+	}
+	e.Service = &Service{[]Build{{Metric: long, Labels: map[string]string{long: long}}}}
 	f.Stopped, f.Ledger.Reason, f.Collectors = "worker/0 "+long, long, []Collect{{Reason: long}}
 	for i := range spec.MaxFleet {
-		f.Workers = append(f.Workers, Worker{Source: metric.WorkerSource(i), Error: long, Logged: long})
+		f.Workers = append(f.Workers, Worker{Source: metric.WorkerSource(i), Error: long, Logged: long, Pod: &Pod{Reason: long}})
 		f.Limitations = append(f.Limitations, strings.Repeat(long, 5))
 	}
 	dir := filepath.Join(t.TempDir(), "run")

@@ -18,7 +18,7 @@ const buildSuffix = "_build_info"
 const (
 	maxBuilds = 16
 	maxLabels = 16
-	maxValue  = 200 // bytes of a label's value
+	maxText   = 200 // bytes of the name of the metric or of a label, or of its value
 )
 
 // buildsIn returns the builds in an exposition.
@@ -29,10 +29,10 @@ func buildsIn(families scrape.Families) (all []record.Build) {
 		}
 		for _, m := range family.GetMetric() {
 			b := record.Build{Metric: name, Labels: map[string]string{}}
-			fits := len(m.GetLabel()) > 0 && len(m.GetLabel()) <= maxLabels
+			fits := len(name) <= maxText && len(m.GetLabel()) > 0 && len(m.GetLabel()) <= maxLabels
 			for _, l := range m.GetLabel() {
 				b.Labels[l.GetName()] = l.GetValue()
-				fits = fits && len(l.GetValue()) <= maxValue
+				fits = fits && max(len(l.GetName()), len(l.GetValue())) <= maxText
 			}
 			if fits {
 				all = append(all, b)

@@ -24,7 +24,7 @@ func TestBuildsIn(t *testing.T) {
 		}
 		return b
 	}
-	many := ""
+	many, long := "", strings.Repeat("x", maxText+1)
 	for i := range 40 {
 		many += fmt.Sprintf("app_build_info{n=\"%02d\"} 1\n", i)
 	}
@@ -39,7 +39,9 @@ func TestBuildsIn(t *testing.T) {
 			"# TYPE b_build_info gauge\nb_build_info{version=\"2\"} 1\na_build_info{version=\"1\",revision=\"ab\"} 1\na_build_info{version=\"0\"} 1\n",
 			[]record.Build{build("a_build_info", "revision", "ab", "version", "1"), build("a_build_info", "version", "0"), build("b_build_info", "version", "2")},
 		},
-		"too long": {"a_build_info{version=\"" + strings.Repeat("x", maxValue+1) + "\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
+		"too long":   {"a_build_info{version=\"" + long + "\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
+		"long label": {"{\"a_build_info\",\"" + long + "\"=\"1\",revision=\"2\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
+		"long name":  {long + "_build_info{version=\"2\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
 	} {
 		got, err := read([]byte(c.exposition))
 		if diff := cmp.Diff(c.want, got.builds); diff != "" || (err != nil) != (name == "garbage") {

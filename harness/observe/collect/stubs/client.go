@@ -26,7 +26,7 @@ const (
 	// ledgerTimeout bounds the time without a line while the ledger is read.
 	ledgerTimeout = 10 * time.Second
 	// maxAnswer and maxLine bound what is read.
-	maxAnswer = 4 << 20
+	maxAnswer = 1 << 20
 	maxLine   = 64 << 10
 	maxHeader = 64 << 10
 	// ledgerLimit bounds the time for the whole ledger.

@@ -19,14 +19,18 @@ func TestForeignStates(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"instance":"a","endpoints":[{"endpoint":"charge","calls":{"answered":3},"call_ms":7}]}`: true,
 		`{}`: false, `null`: false, `{"instance":"a","forgotten":-1}`: false,
-		`{"instance":"a","endpoints":[{"calls":{"answered":-3}}]}`:                     false,
-		`{"instance":"a","endpoints":[{"calls":{"answered":9000000000000000000}}]}`:    false,
-		`{"instance":"a","endpoints":[{"calls":{"sung":3}}]}`:                          false,
-		`{"instance":"a","endpoints":[{"call_ms":-1}]}`:                                false,
-		`{"instance":"` + strings.Repeat("a", maxText+1) + `"}`:                        false,
-		`{"instance":"a","endpoints":[{}` + strings.Repeat(",{}", maxEndpoints) + `]}`: false,
-		`{"instance":"a","endpoints":` + strings.Repeat("[", 1<<20):                    false,
-		`{"instance":"a","file":{"path":"` + strings.Repeat("a", maxAnswer) + `"}}`:    false,
+		`{"instance":"a","endpoints":[{"calls":{"answered":-3}}]}`:                                                        false,
+		`{"instance":"a","endpoints":[{"calls":{"answered":9000000000000000000}}]}`:                                       false,
+		`{"instance":"a","endpoints":[{"calls":{"sung":3}}]}`:                                                             false,
+		`{"instance":"a","endpoints":[{"call_ms":-1}]}`:                                                                   false,
+		`{"instance":"` + strings.Repeat("a", maxText+1) + `"}`:                                                           false,
+		`{"instance":"a","endpoints":[{}` + strings.Repeat(",{}", maxEndpoints) + `]}`:                                    false,
+		`{"instance":"a","phases":[{"name":"` + strings.Repeat("<", maxAnswer/2) + `"}]}`:                                 false,
+		`{"instance":"a","phases":[{"endpoints":[""` + strings.Repeat(`,""`, maxAnswer/4) + `]}]}`:                        false,
+		`{"instance":"a","phases":[{"errors":[{}` + strings.Repeat(",{}", maxAnswer/4) + `]}]}`:                           false,
+		`{"instance":"a","phases":[{"errors":[{"body":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}]}]}`: true, // which is not kept
+		`{"instance":"a","endpoints":` + strings.Repeat("[", 1<<20):                                                       false,
+		`{"instance":"a","file":{"path":"` + strings.Repeat("a", maxAnswer) + `"}}`:                                       false,
 	} {
 		if _, err := decode(strings.NewReader(text)); (err == nil) != ok {
 			t.Errorf("%.80s: %v", text, err)

@@ -118,6 +118,9 @@ func (s State) possible() bool {
 	text := func(all ...string) bool {
 		return !slices.ContainsFunc(all, func(t string) bool { return len(t) > maxText || !utf8.ValidString(t) })
 	}
+	if shown, err := json.MarshalIndent(s, "", "  "); err != nil || len(shown) > maxAnswer { // as the record has it, with what escapes take
+		return false
+	}
 	if s.Instance == "" || !text(s.Instance, s.File.Path, s.File.SHA256, s.Run) || !count(s.Forgotten) || max(len(s.Endpoints), len(s.Phases)) > maxEndpoints {
 		return false
 	}
