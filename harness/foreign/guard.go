@@ -2,7 +2,7 @@ package foreign
 
 import (
 	"errors"
-	"fmt"
+	"log/slog"
 
 	"assay/harness/crash"
 )
@@ -11,15 +11,16 @@ import (
 // should have returned an error of its own.
 var ErrUnreadable = errors.New("it cannot be read: the parser failed")
 
-// Guard turns a panic of the function that defers it into *err: foreign input must not
-// end this process. Running out of memory or of stack cannot be caught: what is read must
-// be bounded too.
+// Guard turns a panic of the function that defers it into ErrUnreadable: foreign input must
+// not end this process. What the panic says is for the log of those who mend the parser.
+// Running out of memory or of stack cannot be caught: what is read must be bounded too.
 //
 //	func parse(text []byte) (m Metrics, err error) {
 //		defer foreign.Guard(&err)
 func Guard(err *error) {
 	if left := recover(); left != nil {
 		e := crash.New(left)
-		*err = fmt.Errorf("%w (%s, at %s)", ErrUnreadable, e.What, e.Where)
+		slog.Debug("a parser failed", "why", e.What, "at", e.Where)
+		*err = ErrUnreadable
 	}
 }

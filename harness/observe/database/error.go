@@ -38,7 +38,7 @@ func Reason(err error) string {
 	case errors.As(err, &known):
 		return known.Problem
 	case errors.Is(err, foreign.ErrUnreadable):
-		return "what it answers cannot be read" // without where in which parser
+		return "what it answers cannot be read"
 	case errors.As(err, &unknown):
 		return "certificate signed by unknown authority" // without the possible causes that may follow
 	case errors.Is(err, context.DeadlineExceeded):

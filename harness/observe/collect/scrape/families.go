@@ -30,7 +30,10 @@ const maxError = 300
 // expositions: whatever it is given, it returns families or an error of one line.
 func Parse(exposition []byte, wanted func(family string) bool) (Families, error) {
 	families, err := parse(exposition, wanted)
-	if err != nil {
+	switch {
+	case errors.Is(err, foreign.ErrUnreadable):
+		return nil, fmt.Errorf("scrape metrics: %w", err)
+	case err != nil:
 		return nil, errors.New("scrape metrics: " + mask.Line(err.Error(), maxError))
 	}
 	return families, nil
