@@ -88,6 +88,14 @@ func TestParseTarget(t *testing.T) {
 		"http://127.0.0.1/?api_key=pw": "has a query or fragment",
 		"http:/127.0.0.1?token=pw":     "has a query or fragment",
 		"http://127.0.0.1/#pw":         "has a query or fragment",
+		"http://127.0.0.1/;token=pw":   "holds a secret, in its path",
+		"http://127.0.0.1/a/token=pw":  "holds a secret, in its path",
+		"http://127.0.0.1/&token=pw":   "holds a secret, in its path",
+		"http://127.0.0.1/%3Ftoken=pw": "holds a secret, in its path",
+		"http://u:pw%40127.0.0.1:1":    "holds a secret",
+		"http://u%3Apw%40127.0.0.1:1":  "holds a secret",
+		"http://127.0.0.1:pw":          "not an http or https URL",
+		"http:/u:pw":                   "not an http or https URL",
 		"http://other.test":            "target host other.test is not allowed",
 	} {
 		u, f := parseTarget(target, file, []string{"named.test"})
@@ -96,7 +104,7 @@ func TestParseTarget(t *testing.T) {
 			t.Errorf("%s: %v, %+v", target, u, f)
 		}
 	}
-	for _, target := range []string{"http://127.0.0.1:8080", "https://localhost", "http://listed.test/shop", "https://named.test:8443"} {
+	for _, target := range []string{"http://127.0.0.1:8080", "https://localhost", "http://listed.test/shop", "http://listed.test/v1/tokens/a=b", "https://named.test:8443"} {
 		if u, f := parseTarget(target, file, []string{"named.test"}); u == nil {
 			t.Errorf("%s is refused: %+v", target, f)
 		}

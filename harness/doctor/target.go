@@ -26,14 +26,14 @@ func parseTarget(target string, file spec.File, allowed []string) (*url.URL, Fin
 		return nil, fail(CheckTarget, "a URL with a query or fragment", "a base URL",
 			"the target's URL has a query or fragment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
 	}
-	if mask.Found(target) {
-		return nil, fail(CheckTarget, "a URL with a secret of the environment", "a URL without one",
-			"the target's URL holds a secret of the environment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
+	if mask.Holds(target) {
+		return nil, fail(CheckTarget, "a URL with a secret", "a URL without one",
+			"the target's URL holds a secret, in its path or of the environment", "omit it, like --target http://127.0.0.1:8080; "+ownSecret)
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fail(CheckTarget, target, "a URL",
-			fmt.Sprintf("target %q is not an http or https URL", target), "like --target http://127.0.0.1:8080")
+		return nil, fail(CheckTarget, "something else", "a URL", // which is not shown: a secret may be in any part of it
+			"the target is not an http or https URL", "like --target http://127.0.0.1:8080")
 	}
 	if host := u.Hostname(); !file.Allows(host, allowed) {
 		return nil, fail(CheckTarget, target, "a host that is allowed",

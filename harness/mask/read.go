@@ -79,15 +79,33 @@ var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|
 func Holds(text string) bool { return len(secretsOf(text)) > 0 || Found(text) }
 
 // secretsOf are the secrets in a URL, or in a DSN of MySQL's form, whether it is valid or
-// not.
-func secretsOf(text string) (found []string) {
+// not, and however often it is escaped.
+func secretsOf(text string) []string {
+	found := secretsIn(text)
+	text, _, _ = strings.Cut(text, "?")
+	for range depth {
+		plain, err := url.PathUnescape(text)
+		if err != nil || plain == text {
+			break
+		}
+		found, text = append(found, secretsIn(plain)...), plain
+	}
+	return found
+}
+
+func secretsIn(text string) (found []string) {
 	_, rest, isURL := strings.Cut(text, "://")
+	if isURL { // whose path or fragment may have parameters too
+		path, _, _ := strings.Cut(rest, "?")
+		_, fragment, _ := strings.Cut(rest, "#")
+		found = secretParameters(strings.FieldsFunc(path+"#"+fragment, func(r rune) bool { return strings.ContainsRune("/;&#", r) }))
+	}
 	if u, err := url.Parse(text); isURL && err == nil {
 		if password, _ := u.User.Password(); password != "" {
 			raw, _, _ := cutLast(rest[:strings.IndexByte(rest+"/", '/')], "@")
 			found = append(found, password, u.User.Username()+":"+password+"@", raw+"@")
 		}
-		return append(found, secretParameters(u.RawQuery)...)
+		return append(found, secretParameters(strings.Split(u.RawQuery, "&"))...)
 	}
 	if !isURL {
 		rest = text
@@ -108,12 +126,12 @@ func secretsOf(text string) (found []string) {
 		rest = rest[len(info):]
 	}
 	_, query, _ := strings.Cut(rest, "?")
-	return append(found, secretParameters(query)...)
+	return append(found, secretParameters(strings.Split(query, "&"))...)
 }
 
 // secretParameters are the values of the parameters that are secrets.
-func secretParameters(query string) (found []string) {
-	for pair := range strings.SplitSeq(query, "&") {
+func secretParameters(pairs []string) (found []string) {
+	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if plain, err := url.QueryUnescape(name); err == nil {
 			name = plain
