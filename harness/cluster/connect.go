@@ -22,6 +22,7 @@ import (
 	"assay/harness/cluster/client"
 	"assay/harness/crash"
 	"assay/harness/hint"
+	"assay/harness/mask"
 )
 
 // Options says which cluster, and where in it. Empty values are those of kubectl.
@@ -57,10 +58,12 @@ func Connect(o Options) (*Cluster, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
 	overrides.Context.Namespace = o.Namespace
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	registerSecrets(loader)
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, notFound(loader, o, err)
 	}
+	mask.Add(config.BearerToken) // of a pod
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("find the namespace: %w", err)
@@ -80,6 +83,18 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
 	}
 	return c, nil
+}
+
+// registerSecrets registers the secrets of the configuration, which errors may quote.
+func registerSecrets(loader clientcmd.ClientConfig) {
+	all, _ := loader.RawConfig() // its error is that of ClientConfig too
+	for _, c := range all.Clusters {
+		mask.AddDSN(c.Server)
+		mask.AddDSN(c.ProxyURL)
+	}
+	for _, u := range all.AuthInfos {
+		mask.Add(u.Token, u.Password)
+	}
 }
 
 // maxAnswer bounds an answer of the API server (ours); a list of 10,000 pods has 100 MB.

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ import (
 	"assay/harness/cluster"
 	"assay/harness/cluster/client"
 	"assay/harness/hint"
+	"assay/harness/mask"
 )
 
 // kubeconfig writes a file with two contexts: "one", the current one, of namespace shop,
@@ -31,7 +33,7 @@ func kubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: one,
-clusters: [{name: c, cluster: {server: "` + server + `"}}], users: [{name: u, user: {token: a-token}}],
+clusters: [{name: c, cluster: {server: "` + server + `"}}], users: [{name: u, user: {token: Zq7-bearer}}],
 contexts: [{name: one, context: {cluster: c, user: u, namespace: shop}}, {name: two, context: {cluster: c, user: u}}, {name: lost, context: {cluster: gone, user: u}}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,6 +76,20 @@ func TestConnect(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	if _, err := cluster.Connect(cluster.Options{}); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(hint.Of(err), "KUBECONFIG") {
 		t.Errorf("without a file: %v (%s)", err, hint.Of(err))
+	}
+}
+
+// The secrets of a configuration are masked, in the errors of what cannot be used too.
+func TestSecretsOfAConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"http://u:Zq7-word@127.0.0.1:1", "http://127.0.0.1:1/?token=Zq7-word", "http://u:Zq7-word@[::1", "http://u:Zq7-word@host:port"} {
+		c, err := cluster.Connect(cluster.Options{Kubeconfig: kubeconfig(t, server)})
+		if err == nil {
+			err = c.Reach(t.Context())
+		}
+		if got := mask.Text(fmt.Sprint(err, "; Bearer Zq7-bearer")); err == nil || strings.Contains(got, "Zq7") {
+			t.Errorf("%s: %s", server, got)
+		}
 	}
 }
 

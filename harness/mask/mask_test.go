@@ -330,6 +330,30 @@ func TestSecretsOfDSNs(t *testing.T) {
 	}
 }
 
+// A refusal quotes what it refuses, whichever argument has the secret; and ordinary arguments
+// have none.
+func TestSecretsOfArguments(t *testing.T) {
+	for _, arg := range []string{
+		"http://u:Zq7word@127.0.0.1:1/?token=Zq7word", "--rate=postgres://u:Zq7word@h/d", "postgres://u:Zq7word@h/d", "-dpostgres://u:Zq7word@h/d", "-d=u:Zq7word@tcp(h:1)/d",
+		"u:Zq7word@h:1", "--listen=u:Zq7word@h:1", "-du:Zq7=word@tcp(h:1)/d", "u:Zq7=word@h:1", "influxdb=http://u:Zq7word@h:1", "two writers:TPCC_TARGETS=root:Zq7word@tcp(a)/tpcc u:Zq7word@tcp(b)/tpcc",
+		"user:Zq7word@tcp(h:1)/d", "user:Zq7word@h:1", "http://127.0.0.1:1/;token=Zq7word", "http://u:Zq7word%40127.0.0.1:1",
+	} {
+		register(t, func() { Arguments([]string{"target", arg}) })
+		if got := Text(fmt.Sprintf("invalid argument %q", arg)); strings.Contains(got, "Zq7") {
+			t.Errorf("%s is shown as %s", arg, got)
+		}
+	}
+	for _, arg := range []string{
+		"certify", "payment", "--rate=100/s", "10.0.0.5:7077", "--target=http://127.0.0.1:8080/a/b", "root@tcp(127.0.0.1:3307)/", "two writers:TPCC_TARGETS=root@tcp(a)/tpcc root@tcp(b)/tpcc",
+		"user:anabel@corp.test", "--subject=user:anabel@corp.test", "assay:v1.2.3@sha256:" + strings.Repeat("0a", 32), "registry:5000/assay:v1.2.3@sha256:" + strings.Repeat("0a", 32),
+		"2024-05-18T18:00/4h", "/users/{name}/orders", "duration=request.time", "csv=raw-%d.csv", "shop/api-test:6443/ana@corp.test", "pi:db-ABC?region=eu-west-1",
+	} {
+		if register(t, func() { Arguments([]string{arg}) }); known.Load() != nil {
+			t.Errorf("%s has no secret, but %q are masked", arg, slices.Collect(maps.Keys(all)))
+		}
+	}
+}
+
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEG\n-----END PRIVATE KEY-----\n"
 	for name, value := range map[string]string{

@@ -70,6 +70,24 @@ func AddDSN(text string) {
 	}
 }
 
+// named matches what names the value behind it on a command line: a flag, or a variable, also
+// of a variant. ordinary matches the values that only look like user:password@host: users of a
+// cluster, and images.
+var (
+	named    = regexp.MustCompile(`^(-+[a-z0-9-]+|([^:=/@]*:)?[A-Z][A-Z0-9_]+)=`)
+	ordinary = regexp.MustCompile(`^(user|group):[^(/:]*$|@sha256:[0-9a-f]{64}$`)
+)
+
+// Arguments registers the secrets of the DSNs and URLs on a command line, as AddDSN does:
+// refusals quote what they refuse.
+func Arguments(all []string) {
+	for _, text := range all {
+		if text = text[len(named.FindString(text)):]; !ordinary.MatchString(text) {
+			AddDSN(text)
+		}
+	}
+}
+
 // secretParameter matches the names of the parameters that are secrets, and not those of the
 // files that hold one, such as sslkey and passfile.
 var secretParameter = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|signature|credentials?|auth(orization)?)$|^(p|key|sig)$`)

@@ -29,6 +29,7 @@ const (
 
 func main() {
 	mask.Environment()
+	mask.Arguments(os.Args[1:])
 	signature.HideFromChildren() // before anything is started
 	stderr := mask.Writer{To: &unblocked{to: os.Stderr}}
 	log.SetOutput(stderr) // of libraries
