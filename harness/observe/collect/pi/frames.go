@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
@@ -70,7 +71,7 @@ func statementParts(all loads) []*part {
 		if digest == "" || len(split) >= sampling.MaxDigests {
 			continue
 		}
-		text := sampling.Shorten(s.dimensions["db.sql_tokenized.statement"])
+		text := sampling.Shorten(database.WithoutLiterals(s.dimensions["db.sql_tokenized.statement"]))
 		split.add(metric.Of(metric.DBStatementTime, "digest", digest[:min(len(digest), sampling.DigestDigits)], "statement", text), s.load, msPerSecond)
 		rest.subtract(s.load)
 	}

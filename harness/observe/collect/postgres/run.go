@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 
 	"assay/harness/observe/collect"
@@ -13,7 +15,7 @@ import (
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	w := &sampledServer{
 		c: c, labels: sampling.Digests{},
-		statements: statements{texts: map[int64]string{}, ownIDs: map[int64]bool{}},
+		statements: statements{names: map[string]statementName{}, first: map[[sha256.Size]byte]string{}, ownIDs: map[int64]bool{}},
 	}
 	return sampling.Run(ctx, w, sink)
 }
@@ -50,7 +52,8 @@ func (w *sampledServer) Sample(ctx context.Context) ([]sampling.Session, error) 
 		return nil, fmt.Errorf("sample sessions: %w", err)
 	}
 	for i := range sessions {
-		sessions[i].Digest = w.labels.Label(sessions[i].Digest)
+		d := sessions[i].Digest
+		sessions[i].Digest = w.labels.Label(cmp.Or(w.statements.names[d].digest, d))
 	}
 	return sessions, nil
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 )
 
@@ -30,11 +32,16 @@ type totals struct {
 	ms    float64
 }
 
+// statementName holds the labels of a statement. Statements that differ only by literals have
+// the same.
+type statementName struct{ digest, text string }
+
 // statements turns readings of pg_stat_statements into points.
 type statements struct {
-	last      map[int64]totals // previous values by query id; nil: none
-	texts     map[int64]string // texts read so far; reading them is slow
-	ownIDs    map[int64]bool   // true: the statement is the collector's
+	last      map[int64]totals             // previous values by query id; nil: none
+	names     map[string]statementName     // of the digests read so far; reading texts is slow
+	first     map[[sha256.Size]byte]string // digests by the text's hash
+	ownIDs    map[int64]bool               // true: the statement is the collector's
 	remainder remainder
 }
 
@@ -88,7 +95,7 @@ func (s *statements) restart() { s.last, s.remainder = nil, remainder{} }
 func (c *Collector) readTexts(ctx context.Context, s *statements, byTime []int64) error {
 	var missing []int64
 	for _, id := range byTime {
-		if _, known := s.texts[id]; !known && id != 0 && len(s.texts)+len(missing) < 4*sampling.MaxDigests {
+		if _, known := s.names[digest(id)]; !known && id != 0 && len(s.names)+len(missing) < 4*sampling.MaxDigests {
 			missing = append(missing, id)
 		}
 	}
@@ -100,7 +107,10 @@ func (c *Collector) readTexts(ctx context.Context, s *statements, byTime []int64
 		var text string
 		err := rows.Scan(&id, &text)
 		s.ownIDs[id] = strings.HasPrefix(text, ownPrefix)
-		s.texts[id] = sampling.Shorten(text)
+		text = database.WithoutLiterals(text)
+		hash := sha256.Sum256([]byte(text))
+		s.first[hash] = cmp.Or(s.first[hash], digest(id))
+		s.names[digest(id)] = statementName{s.first[hash], sampling.Shorten(text)}
 		return err
 	})
 }
@@ -113,19 +123,22 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 		return cmp.Or(cmp.Compare(changed[b].ms, changed[a].ms), cmp.Compare(a, b))
 	})
 	err := c.readTexts(ctx, s, byTime)
-	type label struct{ digest, text string }
-	sums := map[label]totals{}
+	sums := map[statementName]totals{}
 	counted, top := 0.0, 0
 	for _, id := range byTime {
 		if s.ownIDs[id] {
 			continue
 		}
-		l := label{digest: sampling.Other}
-		if text, ok := s.texts[id]; ok && top < sampling.TopDigests && labels.Label(digest(id)) == digest(id) {
-			l = label{digest(id), text}
+		l := s.names[digest(id)]
+		sum, known := sums[l]
+		switch {
+		case known:
+		case l.digest != "" && top < sampling.TopDigests && labels.Label(l.digest) == l.digest:
 			top++
+		default:
+			l = statementName{digest: sampling.Other}
+			sum = sums[l]
 		}
-		sum := sums[l]
 		sum.calls += changed[id].calls
 		sum.ms += changed[id].ms
 		sums[l] = sum
