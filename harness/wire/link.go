@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"assay/harness/foreign"
+	"assay/harness/hint"
 	"assay/harness/mask"
 )
 
@@ -225,8 +228,12 @@ func (l *Link) postJSON(ctx context.Context, path string, content any) (answer, 
 // maxReason bounds the reason of a refusal, bytes.
 const maxReason = 4 << 10
 
-// maxAnswer bounds a response. The longest is the archive of a script with its data.
-const maxAnswer = MaxArchive + 1<<20
+// Bounds of a response, bytes. The longest are the archive of a script with its data, and the
+// result of setup().
+const (
+	maxAnswer = 1 << 20
+	maxLong   = MaxArchive + maxAnswer
+)
 
 // MaxArchive bounds the archive of a script, bytes.
 const MaxArchive = 256 << 20
@@ -260,19 +267,25 @@ func (l *Link) do(ctx context.Context, m message) (answer, error) {
 	}
 	resp, err := l.client.Do(req)
 	if err != nil {
-		return answer{}, fmt.Errorf("send to coordinator: %w", err)
+		return answer{}, fmt.Errorf("send to coordinator: %w", foreign.Line(err))
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	most := maxAnswer
+	if m.path == PathArchive || m.path == PathStart {
+		most = maxLong
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return answer{}, fmt.Errorf("read coordinator's answer: %w", err)
+		return answer{}, fmt.Errorf("read coordinator's answer: %w", foreign.Line(err))
 	}
 	switch {
-	case int64(len(body)) > maxAnswer:
-		return answer{}, fmt.Errorf("read coordinator's answer: it has more than %d bytes", maxAnswer)
+	case len(body) > most:
+		return answer{}, fmt.Errorf("read coordinator's answer: it has more than %d bytes", most)
 	case resp.StatusCode < 300:
 		return answer{resp.StatusCode, resp.Header, body}, nil
+	case resp.StatusCode < 400, resp.StatusCode < 500 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"):
+		return answer{}, hint.With(fmt.Errorf("no coordinator answers there: %s", foreign.Status(resp)), "check the URL: copy the line that the coordinator prints")
 	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
-		return answer{}, &RefusedError{resp.StatusCode, mask.Cut(strings.TrimSpace(string(body)), maxReason)}
+		return answer{}, &RefusedError{resp.StatusCode, cmp.Or(mask.Line(string(body), maxReason), foreign.Status(resp))}
 	}
-	return answer{}, fmt.Errorf("coordinator answered %s", resp.Status)
+	return answer{}, fmt.Errorf("coordinator answered %s", foreign.Status(resp))
 }

@@ -47,6 +47,14 @@ func printLine(w io.Writer, problem, next string) {
 	}
 }
 
+// messages prints lines that may contain such text, each written at once.
+type messages struct{ to io.Writer }
+
+func (m messages) Write(line []byte) (int, error) {
+	_, err := fmt.Fprintln(m.to, page.Message(string(line)))
+	return len(line), err
+}
+
 // joined are the errors that errors.Join has joined: the first one, and those of the
 // cleanup; nil: err is one error.
 func joined(err error) []error {

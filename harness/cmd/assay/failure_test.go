@@ -61,3 +61,12 @@ func TestPrintErrorLimit(t *testing.T) {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
+
+// What a worker prints may be of a coordinator, or of what answers in its place.
+func TestMessages(t *testing.T) {
+	var got strings.Builder
+	fmt.Fprintf(messages{&got}, "worker: %s\n", "x\x1b[2J\n[ P A S S ]")
+	if want := "worker: x?[2J [ P A S S ]\n"; got.String() != want {
+		t.Errorf("%q, want %q", got.String(), want)
+	}
+}

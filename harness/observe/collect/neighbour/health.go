@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/crash"
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/spec"
 )
@@ -70,9 +71,9 @@ func (h *health) request(ctx context.Context) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return context.Cause(ctx)
 	case err != nil:
-		return err
+		return foreign.Line(err)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return fmt.Errorf("it answers %s", resp.Status)
+		return fmt.Errorf("it answers %s", foreign.Status(resp))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/observe/collect"
 )
 
@@ -80,15 +81,15 @@ func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("scrape metrics: %w", err)
+		return nil, fmt.Errorf("scrape metrics: %w", foreign.Line(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape metrics: %s answers %s", e.public, resp.Status)
+		return nil, fmt.Errorf("scrape metrics: %s answers %s", e.public, foreign.Status(resp))
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("scrape metrics: %w", err)
+		return nil, fmt.Errorf("scrape metrics: %w", foreign.Line(err))
 	}
 	if len(body) > maxBody {
 		return nil, fmt.Errorf("scrape metrics: %s sends more than %d bytes", e.public, maxBody)

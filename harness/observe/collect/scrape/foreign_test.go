@@ -3,6 +3,7 @@ package scrape
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +63,24 @@ func TestPlausible(t *testing.T) {
 		if Plausible(v) != want {
 			t.Errorf("%g: %t", v, !want)
 		}
+	}
+}
+
+// The status of an answer may be any text.
+func TestHostileStatus(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 503 \x1b[2J"+strings.Repeat("x", 50_000)+"\r\n\r\n")
+		_ = c.Close()
+	}))
+	defer s.Close()
+	if _, err := New(s.URL).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), " answers 503 [2Jx") || len(err.Error()) > 400 {
+		t.Errorf("%.500q", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/foreign"
 	"assay/harness/hint"
 	"assay/harness/mask"
 	"assay/harness/observe/collect"
@@ -151,7 +152,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		if errors.As(err, &of) {
 			err = of.Err // without the URL, which is named
 		}
-		return nil, hint.With(fmt.Errorf("stub %s does not answer at %s: %w", c.name, c.url, err), "start it: assay stub FILE")
+		return nil, hint.With(fmt.Errorf("stub %s does not answer at %s: %w", c.name, c.url, foreign.Line(err)), "start it: assay stub FILE")
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
