@@ -354,6 +354,30 @@ func TestSecretsOfArguments(t *testing.T) {
 	}
 }
 
+// A client may read a password as parts of a URL.
+func TestPiecesOfPasswords(t *testing.T) {
+	for _, dsn := range []string{
+		"assay:Zq7@word/part+x9@tcp(db.test:3306)/shop", "postgres://assay:Zq7%40word%2Fpart+x9@db.test/shop",
+		"postgres://db.test/shop?user=assay&password=Zq7@word/part%2Bx9",
+		"a=assay:Zq7@word/part+x9@tcp(db.test:3306)/shop b=assay:Zq8@tcp(other.test:3306)/shop",
+	} {
+		register(t, func() { AddDSN(dsn) })
+		for text, want := range map[string]string{
+			"http://****@word/part+x9/x": "http://*******/x", "GET /part+x9/x": "GET ***/x", "GET /part%2Bx9/x": "GET ***/x",
+			"the word part, for assay@tcp(db.test:3306)/shop": "the word part, for assay@tcp(db.test:3306)/shop",
+		} {
+			if got := Text(text); got != want {
+				t.Errorf("%s: %q became %q, want %q", dsn, text, got, want)
+			}
+		}
+	}
+	register(t, func() { AddDSN("assay:secret@checkout/payments?all@tcp(db.test:3306)/shop") })
+	const text = "GET /payments of checkout"
+	if got := Text(text); got != text {
+		t.Errorf("%q became %q", text, got)
+	}
+}
+
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEG\n-----END PRIVATE KEY-----\n"
 	for name, value := range map[string]string{

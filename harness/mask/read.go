@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -121,7 +122,7 @@ func secretsIn(text string) (found []string) {
 	if u, err := url.Parse(text); isURL && err == nil {
 		if password, _ := u.User.Password(); password != "" {
 			raw, _, _ := cutLast(rest[:strings.IndexByte(rest+"/", '/')], "@")
-			found = append(found, password, u.User.Username()+":"+password+"@", raw+"@")
+			found = append(withPieces(password), u.User.Username()+":"+password+"@", raw+"@")
 		}
 		return append(found, secretParameters(strings.Split(u.RawQuery, "&"))...)
 	}
@@ -137,9 +138,9 @@ func secretsIn(text string) (found []string) {
 	info, _, has := cutLast(rest[:slash], "@")
 	_, password, _ := strings.Cut(info, ":")
 	if has && password != "" {
-		found = append(found, password, info+"@")
+		found = append(withPieces(password), info+"@")
 		if plain, err := url.PathUnescape(password); err == nil {
-			found = append(found, plain)
+			found = append(found, withPieces(plain)...)
 		}
 		rest = rest[len(info):]
 	}
@@ -160,9 +161,32 @@ func secretParameters(pairs []string) (found []string) {
 		if plain, err := url.QueryUnescape(value); err == nil {
 			value = plain
 		}
-		found = append(found, value)
+		found = append(found, withPieces(value)...)
 	}
 	return found
+}
+
+const (
+	separators = "@/?#:" // at which clients take a URL apart
+	minPiece   = 8       // bytes
+	maxDivided = 256     // bytes of a password that has pieces
+)
+
+// withPieces is a password with its pieces, which are left if a client has read it as a part of
+// a URL: from a separator on, and between two. Pieces that may be words are none, nor are those
+// of several DSNs or of a key.
+func withPieces(password string) []string {
+	if len(password) > maxDivided || len(strings.Fields(password)) > 1 {
+		return []string{password}
+	}
+	pieces := strings.FieldsFunc(password, func(c rune) bool { return strings.ContainsRune(separators, c) })
+	for i := range len(password) {
+		if strings.IndexByte(separators, password[i]) >= 0 {
+			pieces = append(pieces, password[i:])
+		}
+	}
+	pieces = slices.DeleteFunc(pieces, func(p string) bool { return len(p) < minPiece || word.MatchString(strings.Trim(p, separators)) })
+	return append(pieces, password)
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {
