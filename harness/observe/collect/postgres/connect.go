@@ -29,11 +29,12 @@ const (
 )
 
 // connector opens connections that end at the server itself: a pooler is refused. Settings
-// are startup parameters: no statement that a pooler could pass on to the connection of
-// another client sets anything.
+// are startup parameters that a pooler refuses, ignores, or gives to no other client. What is
+// none of these is set once no pooler answers.
 type connector struct {
 	config *pgx.ConnConfig
 	intake *database.Intake
+	name   string // application_name, which a pooler leaves on a connection that it keeps
 }
 
 // Driver is that of the connections.
@@ -80,7 +81,7 @@ func (c connector) connect(ctx context.Context) (_ *stdlib.Conn, err error) {
 	}
 	conn := opened.(*stdlib.Conn)
 	if err = direct(ctx, conn.Conn()); err == nil {
-		err = lift(ctx, conn.Conn())
+		err = settle(ctx, conn.Conn(), c.name)
 	}
 	if err != nil {
 		_ = conn.Close() // nothing was done
@@ -146,14 +147,16 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 	return database.Pooler("Pgpool-II", "it answers SHOW pool_version with "+version)
 }
 
-// lift lifts the limit on the time of a transaction, unless the DSN names it. It cannot be a
-// startup parameter: servers before version 17 refuse those that they do not know.
-func lift(ctx context.Context, conn *pgx.Conn) error {
+// settle names the session, and lifts the limit on the time of a transaction, unless the DSN
+// names it. This limit cannot be a startup parameter: servers before version 17 refuse those
+// that they do not know.
+func settle(ctx context.Context, conn *pgx.Conn, name string) error {
+	statement := ownPrefix + " SELECT set_config('application_name', '" + name + "', false)"
 	const limit = "transaction_timeout"
-	if names(conn.Config().RuntimeParams, limit) || majorOf(conn) < 17 {
-		return nil
+	if !names(conn.Config().RuntimeParams, limit) && majorOf(conn) >= 17 {
+		statement += ", set_config('" + limit + "', '0', false)"
 	}
-	if _, err := conn.Exec(ctx, ownPrefix+" SET "+limit+" = 0", pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("set up session: %w", err)
 	}
 	return nil

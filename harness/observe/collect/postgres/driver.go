@@ -29,8 +29,11 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 		return nil, err
 	}
 	intake := &database.Intake{}
-	return database.NewDB(sql.OpenDB(connector{c, intake}), &dialect, intake), nil
+	return database.NewDB(sql.OpenDB(connector{c, intake, ownName}), &dialect, intake), nil
 }
+
+// ownName is the name of sessions, after which those of runs have one of their own.
+const ownName = "assay"
 
 // meaning has the settings that change what a statement means, whether it is executed in
 // full, or how much of it any user's session logs: the defaults of the server, the database
@@ -53,7 +56,6 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 			c.RuntimeParams[name] = value
 		}
 	}
-	c.RuntimeParams["application_name"] = "assay"
 	c.RuntimeParams["timezone"] = "UTC"
 	// The server determines the types of arguments, and no session is left with a prepared
 	// statement.

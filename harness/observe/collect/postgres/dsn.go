@@ -37,6 +37,7 @@ func parse(dsn string) (*url.URL, *pgx.ConnConfig, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) { // TimeZone is timezone
 		c.RuntimeParams[strings.ToLower(name)] = given[name]
 	}
+	delete(c.RuntimeParams, "application_name") // settle sets it
 	return u, c, nil
 }
 

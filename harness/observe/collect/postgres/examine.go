@@ -18,7 +18,7 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dsnErr == nil {
-		c.link.setName("assay") // so that runs do not count this session as a run
+		c.link.name = ownName // so that runs do not count this session as a run
 	}
 	if err := collect.First(ctx, c.start); err != nil {
 		return sampling.Examination{}, err

@@ -32,7 +32,7 @@ const (
 type link struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn     // nil: not connected
-	name   string        // application_name
+	name   string        // application_name of its sessions, by which runs see each other
 	spent  time.Duration // in the collector's own statements, since it was last reset
 }
 
@@ -51,15 +51,7 @@ func newLink(dsn string) (*link, error) {
 		"search_path":                   "pg_catalog",
 		"default_transaction_read_only": "on",
 	})
-	l := &link{config: config}
-	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))
-	return l, nil
-}
-
-// setName sets the name of all later sessions, by which runs see each other.
-func (l *link) setName(name string) {
-	l.name = name
-	l.config.RuntimeParams["application_name"] = name
+	return &link{config: config, name: ownName + " run " + strings.ToLower(rand.Text()[:12])}, nil
 }
 
 // open connects, unless the link is connected already.
@@ -69,7 +61,7 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conn, err := connector{l.config, &database.Intake{}}.connect(ctx)
+	conn, err := connector{l.config, &database.Intake{}, l.name}.connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,13 @@ import (
 	"assay/harness/servers/postgrestest"
 )
 
-// Whatever opens a connection refuses a pooler, in each mode and configuration; a proxy that
-// forwards bytes is not one.
+// Whatever opens a connection refuses a pooler, in each mode and configuration, and leaves no
+// name on the connections that it keeps; a proxy that forwards bytes is not one.
 func TestPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.4)
 	s := postgrestest.StartInMemory(t)
+	root := postgrestest.Open(t, s.DSN())
 	console := postgrestest.StartBouncer(t, s, nil, postgrestest.IgnoreSettings, "admin_users = administrator").DSN(s.DatabaseDSN("pgbouncer"))
 	for name, c := range map[string]struct{ dsn, want string }{
 		"transaction mode": {postgrestest.StartBouncer(t, s, nil).DSN(s.DSN()), `a connection pooler (PgBouncer) answers there, not the server: it says "unsupported startup parameter: `},
@@ -43,7 +44,8 @@ func TestPoolerIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, examined := postgres.Driver{}.Examine(t.Context(), c.dsn)
-		for _, err := range []error{database.Ping(t.Context(), db), examined, collector(t, c.dsn).Start(t.Context())} {
+		run := collector(t, c.dsn)
+		for _, err := range []error{database.Ping(t.Context(), db), examined, run.Start(t.Context())} {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s: %v", name, err)
@@ -52,7 +54,8 @@ func TestPoolerIsRefused(t *testing.T) {
 				t.Errorf("%s: %v; %s", name, err, hint.Of(err))
 			}
 		}
-		_ = db.Close()
+		_ = errors.Join(db.Close(), run.Close()) // they have no further use
+		postgrestest.Await(t, root, 0, "application_name LIKE 'assay%'")
 	}
 }
 

@@ -70,12 +70,12 @@ func TestNoTraceOnSharedConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = tx.Rollback() }()
-			var path, readOnly, timeout string
+			var path, readOnly, timeout, name string
 			var prepared int
-			err = tx.QueryRow("SELECT current_setting('search_path'), current_setting('default_transaction_read_only'), current_setting('statement_timeout'), (SELECT count(*) FROM pg_prepared_statements)").
-				Scan(&path, &readOnly, &timeout, &prepared)
-			if err != nil || path != `"$user", public` || readOnly != "off" || timeout != "0" || prepared != 0 {
-				t.Errorf("another client has search_path %s, read only %s, time-out %s, %d prepared statements, %v", path, readOnly, timeout, prepared, err)
+			err = tx.QueryRow("SELECT current_setting('search_path'), current_setting('default_transaction_read_only'), current_setting('statement_timeout'), current_setting('application_name'), (SELECT count(*) FROM pg_prepared_statements)").
+				Scan(&path, &readOnly, &timeout, &name, &prepared)
+			if err != nil || path != `"$user", public` || readOnly != "off" || timeout != "0" || name != "" || prepared != 0 {
+				t.Errorf("another client has search_path %s, read only %s, time-out %s, name %q, %d prepared statements, %v", path, readOnly, timeout, name, prepared, err)
 			}
 		}
 	}
