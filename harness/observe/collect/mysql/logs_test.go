@@ -158,6 +158,7 @@ func hostileDefaults(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "INSERT INTO hostile VALUES ('late', 'r')")
 	ask("3", "SELECT COUNT(*) FROM (SELECT id FROM hostile WHERE run_id IS NOT NULL) AS persisted")
 	ask("0 é +00:00", "SELECT CONCAT_WS(' ', SLEEP(0.05), 'é', @@time_zone) FROM hostile LIMIT 1")
+	ask("3600", map[string]string{"mysql": "SELECT @@max_execution_time DIV 1000", "mariadb": "SELECT CAST(@@max_statement_time AS INT)"}[b.flavour])
 	if _, err := db.Exec("DELETE FROM hostile WHERE run_id = 'r' AND id = 'é'"); err != nil {
 		t.Error(err)
 	}

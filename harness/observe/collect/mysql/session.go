@@ -16,11 +16,12 @@ import (
 // meaning sets every session variable that changes what a statement of ours means or whether
 // it is executed in full, in any server of the family: its defaults, its init_connect and its
 // options are made for the service. Each comment is read by the flavour alone whose names it
-// has, from the version on that knows them.
+// has, from the version on that knows them. An hour is more than any statement takes: it ends
+// what a process that was killed has left, which the server does not notice.
 const meaning = "SET NAMES %s COLLATE %s, autocommit = 1, time_zone = '+00:00', sql_mode = ''," +
 	" sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_auto_is_null = 0, foreign_key_checks = 1" +
-	" /*!50720 , max_execution_time = 0, transaction_read_only = OFF, transaction_isolation = " + isolation + " */" +
-	" /*M!100101 , max_statement_time = 0, tx_read_only = OFF, tx_isolation = " + isolation + " */"
+	" /*!50720 , max_execution_time = 3600000, transaction_read_only = OFF, transaction_isolation = " + isolation + " */" +
+	" /*M!100101 , max_statement_time = 3600, tx_read_only = OFF, tx_isolation = " + isolation + " */"
 
 // isolation is the level at which a DELETE keeps no lock on rows that it passes, and a query
 // sees what is committed. A server that writes statements to its binlog refuses that.

@@ -147,17 +147,21 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 	return database.Pooler("Pgpool-II", "it answers SHOW pool_version with "+version)
 }
 
-// settle names the session, and lifts the limit on the time of a transaction, unless the DSN
-// names it. This limit cannot be a startup parameter: servers before version 17 refuse those
-// that they do not know.
+// settle names the session, lifts the limit on the time of a transaction, and has the server
+// end a statement whose client is gone, unless the DSN names these settings. They cannot be
+// startup parameters: a server refuses those that it does not know.
 func settle(ctx context.Context, conn *pgx.Conn, name string) error {
 	statement := ownPrefix + " SELECT set_config('application_name', '" + name + "', false)"
-	const limit = "transaction_timeout"
-	if !names(conn.Config().RuntimeParams, limit) && majorOf(conn) >= 17 {
+	const limit, watch = "transaction_timeout", "client_connection_check_interval"
+	given := conn.Config().RuntimeParams
+	if !names(given, limit) && majorOf(conn) >= 17 {
 		statement += ", set_config('" + limit + "', '0', false)"
 	}
 	if _, err := conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("set up session: %w", err)
+	}
+	if !names(given, watch) { // some systems cannot
+		_, _ = conn.Exec(ctx, ownPrefix+" SELECT set_config('"+watch+"', '1s', false)", pgx.QueryExecModeSimpleProtocol)
 	}
 	return nil
 }

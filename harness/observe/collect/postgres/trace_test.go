@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"assay/harness/internal/testing/budget"
+	"assay/harness/observe/database"
 	"assay/harness/servers/postgrestest"
 )
 
@@ -84,4 +86,31 @@ func TestNoTraceOnSharedConnections(t *testing.T) {
 		t.Error(err)
 	}
 	look()
+}
+
+// A client that is killed tells the server nothing, and leaves no statement behind.
+func TestStatementOfAKilledClientEnds(t *testing.T) {
+	t.Parallel()
+	budget.CPUs(t, 0.2)
+	s := postgrestest.StartInMemory(t)
+	root := postgrestest.Open(t, s.DSN())
+	c, err := config(s.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := connector{c, &database.Intake{}, ownName}.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := opened.Conn().PgConn()
+	conn.Frontend().Send(&pgproto3.Query{String: "SELECT pg_sleep(600)"})
+	if err := conn.Frontend().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	const running = "query = 'SELECT pg_sleep(600)'"
+	postgrestest.Await(t, root, 1, running)
+	if err := conn.Conn().Close(); err != nil {
+		t.Fatal(err)
+	}
+	postgrestest.Await(t, root, 0, running)
 }
