@@ -181,11 +181,14 @@ func burdens(d probe.Database) (all Findings) {
 	return all
 }
 
-// cutRemedy separates what a collector says from its remedy.
+// cutRemedy separates what a collector says from its remedy; empty: it has none.
 func cutRemedy(note string) (why, remedy string) {
 	const as = "run as an administrator: "
-	why, remedy, _ = strings.Cut(note, "; "+as)
-	return why, as + remedy
+	why, remedy, found := strings.Cut(note, "; "+as)
+	if found {
+		remedy = as + remedy
+	}
+	return why, remedy
 }
 
 // ledger judges a profile's two statements. A slow one is only a warning: a run gives it

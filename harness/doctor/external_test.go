@@ -236,6 +236,7 @@ func TestWaits(t *testing.T) {
 		"no rights": {probe.Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &sampling.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Warning, "no waits: denied", "run as an administrator: GRANT x"},
 		"no schema": {probe.Database{WaitsErr: &sampling.BlindError{Why: "performance_schema is off in mysql 9", Remedy: "restart the server with it"}}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
 		"may not":   {probe.Database{Waits: sampling.Examination{Disabled: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
+		"shared":    {probe.Database{Waits: sampling.Examination{Notes: []string{sampling.SharedServer}}}, Warning, sampling.SharedServer, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := waits(c.database)
