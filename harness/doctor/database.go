@@ -198,13 +198,13 @@ func ledger(profile, file string, tried probe.Ledger) Finding {
 	switch read, clean := tried.Read, tried.Clean; {
 	case errors.Is(read, context.DeadlineExceeded):
 		f = warn(CheckLedger, reason(read), "", fmt.Sprintf("reading the ledger of profile %s is slow: %s, although the run has no rows yet", profile, reason(read)),
-			"add an index for the run id in `ledger.persisted`")
+			"add an index for the run id in `ledger.persisted`, or, if there is one, see which session locks the table")
 	case read != nil:
 		f = fail(CheckLedger, reason(read), "", fmt.Sprintf("ledger of profile %s cannot be read: %s", profile, reason(read)),
 			"see `ledger.persisted` in "+file+"; the database user needs SELECT on its tables")
 	case errors.Is(clean, context.DeadlineExceeded):
 		f = warn(CheckLedger, reason(clean), "", fmt.Sprintf("cleaning up the ledger of profile %s is slow: %s, although the run has no rows yet", profile, reason(clean)),
-			"add an index for the run id in `ledger.cleanup`")
+			"add an index for the run id in `ledger.cleanup`, or, if there is one, see which session locks the table")
 	case clean != nil:
 		f = fail(CheckLedger, reason(clean), "", fmt.Sprintf("ledger of profile %s cannot be cleaned up: %s", profile, reason(clean)),
 			cmp.Or(hint.Of(clean), "see `ledger.cleanup` in "+file+"; the database user needs DELETE on its tables"))

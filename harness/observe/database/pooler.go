@@ -1,9 +1,13 @@
 package database
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"regexp"
+
+	"assay/harness/hint"
 )
 
 // ErrPooler is wrapped by the errors of Pooler.
@@ -30,8 +34,20 @@ func Pooler(product, sign string) error {
 	}
 	return poolerError{&Error{
 		Problem: "a connection pooler" + product + " answers there, not the server: " + sign,
-		Remedy:  "name the server itself, its own host and port, in ASSAY_DB, --db and ASSAY_DB_NODES; the service may go on through the pooler",
+		Remedy:  nameServer,
 	}}
+}
+
+const nameServer = "name the server itself, its own host and port, in ASSAY_DB, --db and ASSAY_DB_NODES; the service may go on through the pooler"
+
+// Unidentified is the error of who took the login, and did not tell which server it is. A
+// pooler whose connections are all in use lets its clients wait then.
+func Unidentified(err error) error {
+	err = fmt.Errorf("identify the server: %w", err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return hint.With(err, "if the server itself answers there, see what keeps it busy; if a connection pooler does, "+nameServer)
+	}
+	return err
 }
 
 // ByItsName is the sign of a pooler that is known by its host name.

@@ -95,11 +95,11 @@ func direct(ctx context.Context, conn dbdriver.Conn, heard *database.Heard) erro
 	// With a second column: ProxySQL answers the query for this number alone by itself.
 	session, err := firstOf(ctx, conn, "SELECT CONNECTION_ID() & 0xffffffff, VERSION()")
 	if err != nil {
-		return fmt.Errorf("identify the server: %w", err)
+		return database.Unidentified(err)
 	}
 	comment, err := firstOf(ctx, conn, "SELECT @@version_comment LIMIT 1") // ProxySQL answers this by itself
 	if err != nil && !refused(err) {
-		return fmt.Errorf("identify the server: %w", err)
+		return database.Unidentified(err)
 	}
 	switch product := productOf(version + " " + comment); {
 	case session != fmt.Sprint(greeted):

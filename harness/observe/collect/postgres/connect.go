@@ -127,7 +127,7 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 	var began string
 	var port int
 	if err := conn.QueryRow(ctx, whoSQL, simple).Scan(&session, &began, &port); err != nil {
-		return fmt.Errorf("identify the server: %w", refusal(err))
+		return database.Unidentified(refusal(err))
 	}
 	switch told := conn.PgConn().PID(); {
 	case session != told:

@@ -14,12 +14,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 )
 
 // server accepts every login as a PostgreSQL server of this version does, answers simple
-// queries alone, and returns its address, and what it was sent.
+// queries alone, or none if the version is mute, and returns its address, and what it was sent.
 func server(t *testing.T, version string) (address string, statements func() []string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,6 +54,9 @@ func server(t *testing.T, version string) (address string, statements func() []s
 	}
 }
 
+// mute is the version of a server that lets its clients wait.
+const mute = ""
+
 func answer(b *pgproto3.Backend, version string, port int, hear func(statement string)) {
 	startup, err := b.ReceiveStartupMessage()
 	if err != nil {
@@ -83,7 +87,7 @@ func answer(b *pgproto3.Backend, version string, port int, hear func(statement s
 			return
 		}
 		query, ok := message.(*pgproto3.Query)
-		for !ok { // until the connection ends
+		for !ok || version == mute { // until the connection ends
 			if _, ended := message.(*pgproto3.Terminate); ended || err != nil {
 				return
 			}
@@ -124,6 +128,22 @@ func TestTransactionTimeoutIsLifted(t *testing.T) {
 		if lifted := strings.Contains(strings.Join(statements(), "\n"), "set_config('transaction_timeout', '0', false)"); lifted != c.want {
 			t.Errorf("%s%s: it was sent %q", c.version, c.parameters, statements())
 		}
+	}
+}
+
+// Who takes the login, and does not say which server it is, may be a busy pooler.
+func TestBusyPooler(t *testing.T) {
+	t.Parallel()
+	address, _ := server(t, mute)
+	db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := database.Ping(ctx, db); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(hint.Of(err), "; if a connection pooler does, name the server itself, ") {
+		t.Errorf("%v; %q", err, hint.Of(err))
 	}
 }
 
