@@ -122,8 +122,14 @@ func Explain(ctx context.Context, db *database.DB, statements []string, run stri
 
 var errReadOnly = &database.Error{Problem: "the server takes no writes: it is read-only", Remedy: "name the primary, which takes writes, in ASSAY_DB"}
 
+// explain rolls back what functions in the statement do, which a server may call to plan it.
 func explain(ctx context.Context, db *database.DB, statement, run string) (largest Scan, err error) {
-	rows, err := db.QueryContext(ctx, db.Dialect.Bind(db.Dialect.Explainer+" "+statement), spec.Arguments(statement, run)...)
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return Scan{}, err
+	}
+	defer tx.Rollback() // closes the connection if it fails
+	rows, err := tx.QueryContext(ctx, db.Dialect.Bind(db.Dialect.Explainer+" "+statement), spec.Arguments(statement, run)...)
 	if err != nil {
 		return Scan{}, err
 	}
