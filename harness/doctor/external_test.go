@@ -248,7 +248,7 @@ func TestWaits(t *testing.T) {
 }
 
 // What a killed run has left on is lacking, with what restores it, and keeps no run from
-// starting: it restores that itself. What a run costs is a warning.
+// starting. What a run costs is a warning.
 func TestBurdens(t *testing.T) {
 	left := probe.Database{Waits: sampling.Examination{
 		Left:    "database: 7 instruments are on; run as an administrator: UPDATE y;",
@@ -262,7 +262,7 @@ func TestBurdens(t *testing.T) {
 		t.Errorf("a run cannot start because of %+v", f)
 	}
 	var text strings.Builder
-	if err := all.WriteText(&text); err != nil || !strings.Contains(text.String(), "\nlacking: 1, warnings: 1; a run can start, and restores the database when it ends\n") {
+	if err := all.WriteText(&text); err != nil || !strings.Contains(text.String(), "\nlacking: 1, warnings: 1; a run can start\n") {
 		t.Errorf("%s, %v", text.String(), err)
 	}
 	if none := burdens(probe.Database{}); len(none) > 0 {

@@ -15,7 +15,7 @@ type State string
 const (
 	OK      State = "ok"
 	Warning State = "warning" // a run can start, and the user should know
-	Lacking State = "lacking" // no run can start; of leftovers, which a run restores when it ends: the database is not as it was
+	Lacking State = "lacking" // no run can start; of leftovers, which prevent none: the database is not as it was
 )
 
 // The checks.

@@ -30,7 +30,7 @@ func (all Findings) WriteText(w io.Writer) error {
 		}
 	}
 	if lacking := all.Count(Lacking); lacking > 0 {
-		outcome := "a run can start, and restores the database when it ends"
+		outcome := "a run can start"
 		if _, prevented := all.Lacking(); prevented {
 			outcome = "no run can start"
 		}

@@ -55,9 +55,16 @@ func (c *Collector) examine(ctx context.Context) (sampling.Examination, error) {
 		marks := min(len(missing), room)
 		if room -= marks; refusal == nil && marks < len(missing) {
 			refusal = &driver.MySQLError{Number: code.ER_RECORD_FILE_FULL}
-			missing, marked = missing[marks:], nil
+			missing = missing[marks:]
 		}
-		c.noteMissing(ctx, s, append(missing, marked...), refusal)
+		if c.mayNot[s.table] = refusal != nil && !full(refusal); c.mayNot[s.table] {
+			passing, err := c.passing(ctx, s, marked)
+			if err != nil {
+				return sampling.Examination{}, err
+			}
+			missing = append(missing, passing...)
+		}
+		c.noteMissing(ctx, s, missing, refusal)
 	}
 	left, err := c.leftOn(ctx)
 	if err != nil {

@@ -40,6 +40,7 @@ func (c *Collector) instrument(ctx context.Context) error {
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
 	c.at = now
+	left := 0
 	for _, s := range c.link.flavour.setups {
 		c.instrumented, c.unread = true, true // perhaps, from here on
 		refusal, err := c.switchOn(ctx, s)
@@ -52,7 +53,12 @@ func (c *Collector) instrument(ctx context.Context) error {
 			return err
 		}
 		if c.mayNot[s.table] {
-			missing, marked = append(missing, marked...), nil
+			passing, err := c.passing(ctx, s, marked)
+			if err != nil {
+				return err
+			}
+			left += len(marked) - len(passing)
+			missing, marked = append(missing, passing...), nil
 		} else if err := c.link.join(ctx, s.table); err != nil {
 			return err
 		}
@@ -64,6 +70,9 @@ func (c *Collector) instrument(ctx context.Context) error {
 		}
 	}
 	c.unread = false
+	if left > 0 {
+		c.notes.Add("%s", leftText(left, false))
+	}
 	if len(c.link.places) == 0 {
 		return c.link.join(ctx, guest)
 	}

@@ -87,6 +87,14 @@ func (c *Collector) restoreTable(ctx context.Context, s setup) error {
 	return nil
 }
 
+// passing are those of the marked rows that are on while another run lasts: all or none.
+func (c *Collector) passing(ctx context.Context, s setup, marked []string) ([]string, error) {
+	if others, err := c.link.others(ctx, s.table, ending); err != nil || !others {
+		return nil, err
+	}
+	return marked, nil
+}
+
 // leftOn says what runs have left on that ended without restoring it, and what restores it;
 // empty: nothing.
 func (c *Collector) leftOn(ctx context.Context) (string, error) {
@@ -95,23 +103,32 @@ func (c *Collector) leftOn(ctx context.Context) (string, error) {
 	}
 	c.link.lock(ctx) // a run that begins is not seen until it has it no more
 	defer c.link.unlock(ctx)
-	n := 0
+	n, may := 0, true
 	for _, s := range c.link.flavour.setups {
-		others, err := c.link.others(ctx, s.table, ending)
-		if err != nil {
-			return "", err
-		}
-		if others {
-			continue
-		}
 		_, marked, err := c.read(ctx, s)
 		if err != nil {
 			return "", err
 		}
-		n += len(marked)
+		passing, err := c.passing(ctx, s, marked)
+		if err != nil {
+			return "", err
+		}
+		if left := len(marked) - len(passing); left > 0 {
+			n += left
+			may = may && !c.mayNot[s.table]
+		}
 	}
 	if n == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("database: %d instruments and consumers are on since a run of Assay that was killed; run as an administrator: %s", n, restoreSQL()), nil
+	return leftText(n, may), nil
+}
+
+// leftText says that so many rows are left on, and whether a run may restore all of them.
+func leftText(n int, may bool) string {
+	who := "a run restores them when it ends"
+	if !may {
+		who = "a run of this user may not restore all of them"
+	}
+	return fmt.Sprintf("database: %d instruments and consumers are on since a run of Assay that was killed, and %s; run as an administrator: %s", n, who, restoreSQL())
 }

@@ -329,6 +329,17 @@ func leftoversAreExamined(t *testing.T, b *bench) {
 			t.Error(err)
 		}
 	})
+	// Who may restore nothing leaves it as it is, and says so.
+	mysqldtest.Exec(t, b.db, "CREATE USER 'looker'@'%' IDENTIFIED BY 'l'", "GRANT SELECT ON performance_schema.* TO 'looker'@'%'")
+	looker := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "looker", "l" })
+	found, err := mysql.Driver{}.Examine(t.Context(), looker)
+	visitor := started(t, looker)
+	closed(t, visitor)
+	if err != nil || !strings.Contains(found.Left, "killed, and a run of this user may not restore all of them; ") || !slices.Contains(visitor.Notes(), found.Left) ||
+		strings.Contains(strings.Join(append(visitor.Notes(), found.Notes...), "\n"), "another run lasts") {
+		t.Errorf("examined: %q and %q, %v; notes of the run: %q", found.Left, found.Notes, err, visitor.Notes())
+	}
+	expectSetup(t, b, during, "a run that may restore nothing has ended")
 	text := left()
 	why, sql, _ := strings.Cut(text, "; run as an administrator: ")
 	if want := fmt.Sprintf("%d instruments and consumers are on since a run", len(changed(before, during))); !strings.Contains(why, want) {
