@@ -56,7 +56,7 @@ func whyDatabase(p spec.Profile) string {
 	switch {
 	case p.NeedsDatabase():
 		return "needs the database"
-	case p.Ledger != nil:
+	case hasLedger(p):
 		return "has a ledger, which is read from the database"
 	}
 	return ""
@@ -73,8 +73,10 @@ func (s Subject) databaseFindings(d probe.Database, pool service.Pool) Findings 
 		all = append(all, f)
 	}
 	for _, l := range s.Loads {
-		if tried, has := d.Ledgers[l.Profile.Name]; has {
-			all = append(all, ledger(l.Profile.Name, s.File.Path, tried))
+		for _, of := range l.Profile.PerFlow() {
+			if tried, has := d.Ledgers[of.Title()]; has {
+				all = append(all, ledger(of.Title(), s.File.Path, tried))
+			}
 		}
 	}
 	if s.Insights != nil { // the waits are not read from the database itself

@@ -193,6 +193,16 @@ func TestDatabaseServer(t *testing.T) {
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
 	expect(t, noDatabase([]Load{{}, {Profile: spec.Profile{Name: "needy", Needs: []string{"db"}}}}), Lacking, "profile needy needs the database")
 	expect(t, noDatabase([]Load{{Profile: spec.Profile{Name: "paid", Ledger: &spec.Ledger{}}}}), Lacking, "profile paid has a ledger, which is read from the database, and none is named")
+	flows := spec.Profile{Name: "fl", Flows: []spec.Flow{{Name: "a"}, {Name: "b", Ledger: &spec.Ledger{}}}}
+	expect(t, noDatabase([]Load{{Profile: flows}}), Lacking, "profile fl has a ledger")
+	denied := probe.Database{Dialect: mysql, Ledgers: map[string]probe.Ledger{"fl, flow b": {Read: errors.New("denied")}}}
+	for _, f := range (Subject{Loads: []Load{{Profile: flows}}}).databaseFindings(denied, service.Pool{}) {
+		if f.Check == CheckLedger {
+			expect(t, f, Lacking, "ledger of profile fl, flow b cannot be read: denied")
+			return
+		}
+	}
+	t.Error("the ledger of a flow is not judged")
 }
 
 func TestConnections(t *testing.T) {

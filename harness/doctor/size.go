@@ -36,12 +36,17 @@ func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
 		Duration: l.Plan.Duration() + l.Plan.Longest(), Peak: l.Plan.Peak(),
-		Ledger: slices.ContainsFunc(l.Profile.PerFlow(), func(p spec.Profile) bool { return p.Ledger != nil }), Database: l.Profile.NeedsDatabase(),
+		Ledger: hasLedger(l.Profile), Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {
 		s.WorkerVUs = max(s.WorkerVUs, w.VUs)
 	}
 	return s
+}
+
+// hasLedger reports whether the profile, or one of its flows, has a ledger.
+func hasLedger(p spec.Profile) bool {
+	return slices.ContainsFunc(p.PerFlow(), func(of spec.Profile) bool { return of.Ledger != nil })
 }
 
 // sizes are the sizes of all loads, or minimalSize if there are none.

@@ -39,7 +39,7 @@ type Database struct {
 	Clock     Offset
 	Waits     sampling.Examination
 	WaitsErr  error
-	Ledgers   map[string]Ledger // by profile
+	Ledgers   map[string]Ledger // by profile, or by flow of one
 }
 
 // Offset is how far the database's clock is ahead of this host's.
@@ -49,7 +49,7 @@ type Offset struct {
 	Uncertainty time.Duration // half of the round-trip time
 }
 
-// Ledger holds the errors of a profile's two statements.
+// Ledger holds the errors of the two statements of a profile or a flow.
 type Ledger struct {
 	Read, Clean error       // nil: the statement works, or there is none
 	Scan        ledger.Scan // of the removal
@@ -80,8 +80,10 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	d.Clock = offset(ctx, db)
 	d.Ledgers = map[string]Ledger{}
 	for _, p := range profiles {
-		if p.Ledger != nil {
-			d.Ledgers[p.Name] = tryLedger(ctx, db, *p.Ledger, run)
+		for _, of := range p.PerFlow() {
+			if of.Ledger != nil {
+				d.Ledgers[of.Title()] = tryLedger(ctx, db, *of.Ledger, run)
+			}
 		}
 	}
 	// Close the connection before the collector opens one.

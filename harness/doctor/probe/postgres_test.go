@@ -39,6 +39,7 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("no uuid", "SELECT id, at FROM orders WHERE run_id = ?", remove),
 		ledger("a day", "SELECT id, day FROM orders WHERE run_id::text = ?", remove),
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
+		{Name: "fl", Flows: []spec.Flow{{Name: "a", Ledger: ledger("", "SELECT id, at FROM ordres WHERE run_id::text = ?").Ledger}, {Name: "b"}}},
 		ledger("called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL purge(?)"),
 		ledger("not called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL porge(?)"),
 	})
@@ -66,7 +67,8 @@ func TestPostgreSQL(t *testing.T) {
 	for name, want := range map[string]struct{ read, clean string }{
 		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
 		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"},
-		"called": {"", ""}, "not called": {"", "procedure porge("},
+		"fl, flow a": {`relation "ordres" does not exist`, ""},
+		"called":     {"", ""}, "not called": {"", "procedure porge("},
 	} {
 		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
 			t.Errorf("ledger %s: %+v", name, got)
