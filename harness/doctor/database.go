@@ -58,6 +58,8 @@ func whyDatabase(p spec.Profile) string {
 		return "needs the database"
 	case hasLedger(p):
 		return "has a ledger, which is read from the database"
+	case len(p.Invariants) > 0:
+		return "has invariants, which are checked in the database"
 	}
 	return ""
 }
@@ -77,6 +79,9 @@ func (s Subject) databaseFindings(d probe.Database, pool service.Pool) Findings 
 			if tried, has := d.Ledgers[of.Title()]; has {
 				all = append(all, ledger(of.Title(), s.File.Path, tried))
 			}
+		}
+		if tried := d.Invariants[l.Profile.Name]; len(tried) > 0 {
+			all = append(all, invariants(l.Profile, s.File.Path, tried))
 		}
 	}
 	if s.Insights != nil { // the waits are not read from the database itself
@@ -215,5 +220,23 @@ func ledger(profile, file string, tried probe.Ledger) Finding {
 			"add an index for the run id in `ledger.cleanup`")
 	}
 	f.Profile = profile
+	return f
+}
+
+// invariants judges a profile's invariants together: one that cannot be checked counts more
+// than those that are slow.
+func invariants(p spec.Profile, file string, tried []error) Finding {
+	f := pass(CheckInvariants, "can be checked", "")
+	for i, err := range tried {
+		why := fmt.Sprintf("invariant %q of profile %s ", p.Invariants[i].Name, p.Name)
+		switch {
+		case err == nil || f.State == Lacking:
+		case errors.Is(err, context.DeadlineExceeded):
+			f = warn(CheckInvariants, reason(err), "", why+"is slow to be explained: "+reason(err), "see which session locks its tables")
+		default:
+			f = fail(CheckInvariants, reason(err), "", why+"cannot be checked: "+reason(err), "see `invariants` in "+file+"; the database user needs SELECT on its tables")
+		}
+	}
+	f.Profile = p.Name
 	return f
 }

@@ -300,6 +300,16 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// One that cannot be checked keeps a run from starting, whatever is slow.
+func TestInvariants(t *testing.T) {
+	p := spec.Profile{Name: "p", Invariants: []spec.Invariant{{Name: "a"}, {Name: "b"}}}
+	slow, denied := fmt.Errorf("no answer within 3s: %w", context.DeadlineExceeded), errors.New("read: denied")
+	expect(t, noDatabase([]Load{{Profile: p}}), Lacking, "profile p has invariants, which are checked in the database, and none is named")
+	expect(t, invariants(p, "thresholds.json", []error{nil, nil}), OK, "")
+	expect(t, invariants(p, "thresholds.json", []error{slow, nil}), Warning, `invariant "a" of profile p is slow to be explained: timed out`)
+	expect(t, invariants(p, "thresholds.json", []error{slow, denied}), Lacking, `invariant "b" of profile p cannot be checked: denied`)
+}
+
 // An unreachable view is only a warning.
 func TestInflux(t *testing.T) {
 	f := influxFinding(probe.Influx{Name: "x", Err: hint.With(errors.New("dial: refused"), "start it")})

@@ -36,6 +36,7 @@ const (
 	CheckLeftovers   = "leftovers"
 	CheckLogs        = "logs"
 	CheckLedger      = "ledger"
+	CheckInvariants  = "invariants"
 	CheckReaders     = "readers"
 	CheckGauges      = "gauges"
 	CheckScript      = "script"

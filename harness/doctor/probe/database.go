@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// ledgerTimeout bounds one statement of a profile's ledger, which finds no rows yet.
+	// ledgerTimeout bounds one statement of a profile, which finds no rows yet or is only explained.
 	ledgerTimeout = 3 * time.Second
 	// databaseTimeout bounds the whole examination, for any number of profiles.
 	databaseTimeout = 8 * time.Second
@@ -40,6 +40,8 @@ type Database struct {
 	Waits     sampling.Examination
 	WaitsErr  error
 	Ledgers   map[string]Ledger // by profile, or by flow of one
+	// Invariants are why those of a profile cannot be checked, in its order; nil: it can.
+	Invariants map[string][]error
 }
 
 // Offset is how far the database's clock is ahead of this host's.
@@ -78,12 +80,18 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	_ = db.QueryRowContext(ctx, d.Dialect.VersionQuery).Scan(&d.Version) // empty: unknown
 	d.Limit, d.Connected = connections(ctx, db)
 	d.Clock = offset(ctx, db)
-	d.Ledgers = map[string]Ledger{}
+	d.Ledgers, d.Invariants = map[string]Ledger{}, map[string][]error{}
 	for _, p := range profiles {
 		for _, of := range p.PerFlow() {
 			if of.Ledger != nil {
 				d.Ledgers[of.Title()] = tryLedger(ctx, db, *of.Ledger, run)
 			}
+		}
+		for _, i := range p.Invariants {
+			d.Invariants[p.Name] = append(d.Invariants[p.Name], within(ctx, func(ctx context.Context) error {
+				_, err := ledger.Try(ctx, db, i.SQL, run)
+				return err
+			}))
 		}
 	}
 	// Close the connection before the collector opens one.
@@ -180,24 +188,26 @@ func offset(ctx context.Context, db *database.DB) (best Offset) {
 // their removal, which would otherwise fail after the run. Without an index the removal
 // itself could lock rows of the service, although it finds none.
 func tryLedger(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
-	within := func(do func(context.Context) error) error {
-		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
-		ctx, cancel := context.WithTimeoutCause(ctx, ledgerTimeout, tooLong)
-		defer cancel()
-		if err := do(ctx); ctx.Err() == nil {
-			return err
-		}
-		return context.Cause(ctx)
-	}
-	tried.Read = within(func(ctx context.Context) error {
+	tried.Read = within(ctx, func(ctx context.Context) error {
 		return ledger.Read(ctx, db, l.Persisted, run, func(ledger.Entry) error { return nil })
 	})
 	if tried.Read == nil && len(l.Cleanup) > 0 {
-		tried.Clean = within(func(ctx context.Context) error {
+		tried.Clean = within(ctx, func(ctx context.Context) error {
 			var err error
 			tried.Scan, err = ledger.Explain(ctx, db, l.Cleanup, run)
 			return err
 		})
 	}
 	return tried
+}
+
+// within executes a statement for at most ledgerTimeout.
+func within(ctx context.Context, do func(context.Context) error) error {
+	tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, ledgerTimeout, tooLong)
+	defer cancel()
+	if err := do(ctx); ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
 }

@@ -47,7 +47,7 @@ func TestDatabase(t *testing.T) {
 				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 			}
 			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
-				{Name: "none"},
+				{Name: "none", Invariants: []spec.Invariant{{Name: "holds", SQL: "SELECT id FROM shop.orders WHERE run_id = ?"}, {Name: "is wrong", SQL: "SELECT id FROM shop.nope WHERE balance < 0"}}},
 				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("scans", "SELECT id, at FROM shop.many WHERE run_id = ?", "CALL\nshop.purge(?)", "DELETE FROM shop.many WHERE run_id = ?"),
 				ledger("calls", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.many WHERE run_id = shop.empty(?)", "SELECT * FROM (SELECT shop.empty(?)) called"),
@@ -84,6 +84,9 @@ func TestDatabase(t *testing.T) {
 				if !says(got.Read, want.read) || !says(got.Clean, want.clean) || got.Scan.Rows != 0 && name != "calls" {
 					t.Errorf("ledger %s: %+v", name, got)
 				}
+			}
+			if got := d.Invariants["none"]; len(got) != 2 || got[0] != nil || !says(got[1], "nope' doesn't exist") {
+				t.Errorf("invariants: %v", got)
 			}
 			if got := d.Ledgers["scans"]; got.Read != nil || got.Clean != nil || got.Scan.Table != "many" || got.Scan.Rows < 10_000 {
 				t.Errorf("a removal that scans a large table: %+v", got)

@@ -33,7 +33,9 @@ func TestPostgreSQL(t *testing.T) {
 	postgrestest.Await(t, root, 2, postgrestest.Clients) // root's and shop's: that of the server's start has ended
 	const remove = "DELETE FROM orders WHERE run_id::text = ?"
 	d := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
-		{Name: "none"},
+		{Name: "none", Invariants: []spec.Invariant{
+			{Name: "holds", SQL: "SELECT id FROM orders WHERE run_id::text = ?"}, {Name: "is wrong", SQL: "SELECT id FROM nope WHERE balance < 0"},
+		}},
 		ledger("good", "SELECT id, at FROM orders WHERE run_id::text = ?", remove),
 		ledger("unread", "SELECT id, at FROM ordres WHERE run_id::text = ?", remove),
 		ledger("no uuid", "SELECT id, at FROM orders WHERE run_id = ?", remove),
@@ -73,6 +75,9 @@ func TestPostgreSQL(t *testing.T) {
 		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
 			t.Errorf("ledger %s: %+v", name, got)
 		}
+	}
+	if got := d.Invariants["none"]; len(got) != 2 || got[0] != nil || !says(got[1], `relation "nope" does not exist`) {
+		t.Errorf("invariants: %v", got)
 	}
 	var rows int
 	if err := shop.QueryRow("SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != 1 {

@@ -94,10 +94,7 @@ const manyRows = 10_000
 func Explain(ctx context.Context, db *database.DB, statements []string, run string) (largest Scan, err error) {
 	defer foreign.Guard(&err)
 	for _, statement := range statements {
-		scan, err := explain(ctx, db, statement, run)
-		if db.Dialect.Is(err, database.Unexplained) {
-			err = prepare(ctx, db, statement)
-		}
+		scan, err := Try(ctx, db, statement, run)
 		if db.Dialect.Is(err, database.ReadOnly) {
 			err = errReadOnly
 		}
@@ -118,6 +115,16 @@ func Explain(ctx context.Context, db *database.DB, statements []string, run stri
 		}
 	}
 	return largest, nil
+}
+
+// Try checks one statement as Explain does, but for whether the server takes writes.
+func Try(ctx context.Context, db *database.DB, statement, run string) (scan Scan, err error) {
+	defer foreign.Guard(&err)
+	scan, err = explain(ctx, db, statement, run)
+	if db.Dialect.Is(err, database.Unexplained) {
+		err = prepare(ctx, db, statement)
+	}
+	return scan, err
 }
 
 var errReadOnly = &database.Error{Problem: "the server takes no writes: it is read-only", Remedy: "name the primary, which takes writes, in ASSAY_DB"}
