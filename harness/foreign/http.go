@@ -6,12 +6,12 @@ import (
 	"assay/harness/mask"
 )
 
-// maxLine bounds what is shown of an error that quotes an answer, bytes; of a status maxWhat.
-const maxLine = 500
+// Bounds of what is shown of an error that quotes an answer, and of a status, bytes.
+const maxLine, maxStatus = 500, 200
 
 // Status is the status of a stranger's answer in one line of bounded length: its words may be
 // any bytes.
-func Status(resp *http.Response) string { return mask.Line(resp.Status, maxWhat) }
+func Status(resp *http.Response) string { return mask.Line(resp.Status, maxStatus) }
 
 // line is an error in one line of bounded length.
 type line struct{ error }
