@@ -52,6 +52,7 @@ type Checker struct {
 	iterations   map[string]*iterationSums
 	requests     requests
 	counts       []sloSums
+	unplanned    *string            // an SLO that the plan has not, and that no worker counts; nil: none
 	rates        map[string]float64 // samples of a rate's series, less those that were not 0
 	key          []byte
 }
@@ -140,6 +141,9 @@ func (c *Checker) Frame(f metric.Frame) error {
 	}
 	c.left.spend(0, len(c.slos)+len(c.pairs)+len(c.flows))
 	c.read(f)
+	if c.unplanned != nil {
+		return c.at(f.Second, "", fmt.Errorf("it has judged samples by %.100q, which is no SLO of the plan", *c.unplanned))
+	}
 	for _, scenario := range slices.Sorted(maps.Keys(c.transactions)) {
 		if err := c.transactions[scenario].check(); err != nil {
 			return c.at(f.Second, scenario, err)

@@ -33,6 +33,7 @@ func (c *Checker) read(f metric.Frame) {
 	c.transactions, c.rates = emptied(c.transactions), emptied(c.rates)
 	clear(c.iterations)
 	clear(c.counts)
+	c.unplanned = nil
 	c.requests.clear()
 	failures := 0.0
 	for _, p := range f.Points {
@@ -128,10 +129,12 @@ func (c *Checker) judges(i int, of metric.Series) bool {
 	return of.Label(metric.OverflowLabel) == "" && (s.Flow == "" || of.Label("scenario") == s.Flow) && of.Matches(s.Selector)
 }
 
-// countSLO reads a counter of an SLO. Those of other SLOs are ignored, as by the verdict.
+// countSLO reads a counter of an SLO.
 func (c *Checker) countSLO(p metric.Point) {
-	i, known := c.byID[p.Series.Label("slo")]
+	id := p.Series.Label("slo")
+	i, known := c.byID[id]
 	if !known {
+		c.unplanned = &id
 		return
 	}
 	switch sums := &c.counts[i]; p.Series.Name {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
+	"assay/harness/mask"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -61,8 +63,12 @@ func (r *Run) read(dir string) (err error) {
 			return fmt.Errorf("%s: %w", document.name, err)
 		}
 	}
-	if err := r.Plan.checkAsked(filepath.Join(dir, EvidenceDir)); err != nil {
+	leftOut, err := r.Plan.checkAsked(filepath.Join(dir, EvidenceDir))
+	if err != nil {
 		return err
+	}
+	if len(leftOut) > 0 {
+		r.Facts.Limitations = append(r.Facts.Limitations, fmt.Sprintf("this trial was not judged by %d of the SLOs that were asked for: %s", len(leftOut), mask.Shorten(strings.Join(leftOut, ", "), maxWhat)))
 	}
 	checker := NewChecker(r.Plan)
 	if !r.Facts.T0.IsZero() {

@@ -21,32 +21,33 @@ const maxThresholds = 16 << 20
 func (w *Writer) Thresholds(text []byte) error { return WriteFile(w.path(thresholdsFile), text) }
 
 // checkAsked says why the profile of a plan is not what the thresholds file in the evidence
-// asks for. A plan without the digest of such a file was made by a program.
-func (p Plan) checkAsked(evidence string) error {
+// asks for, or which SLOs of the file the plan of a trial leaves out. A plan without the digest
+// of such a file was made by a program.
+func (p Plan) checkAsked(evidence string) (leftOut []string, err error) {
 	if p.Thresholds.SHA256 == "" {
-		return nil
+		return nil, nil
 	}
-	if err := p.checkThresholds(filepath.Join(evidence, thresholdsFile)); err != nil {
-		return fmt.Errorf("%s: %w", planFile, err)
+	if leftOut, err = p.checkThresholds(filepath.Join(evidence, thresholdsFile)); err != nil {
+		return nil, fmt.Errorf("%s: %w", planFile, err)
 	}
-	return nil
+	return leftOut, nil
 }
 
-func (p Plan) checkThresholds(path string) error {
+func (p Plan) checkThresholds(path string) (leftOut []string, err error) {
 	text, err := foreign.ReadFile(path, maxThresholds)
 	if err != nil {
-		return fmt.Errorf("the thresholds that it is made from cannot be read: %w", err)
+		return nil, fmt.Errorf("the thresholds that it is made from cannot be read: %w", err)
 	}
 	if p.Thresholds.SHA256 != spec.DigestOf(text) {
-		return fmt.Errorf("it is made from other thresholds than those in %s", thresholdsFile)
+		return nil, fmt.Errorf("it is made from other thresholds than those in %s", thresholdsFile)
 	}
 	file, err := spec.Decode(thresholdsFile, text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	asked, err := file.Profile(p.Profile.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if p.Scope != spec.ScopeTrial { // which changes more than the command line of assay certify
 		override, err := spec.ReadOverride(p.Overrides)
@@ -54,19 +55,25 @@ func (p Plan) checkThresholds(path string) error {
 			asked, err = override.Apply(asked)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	flows, want := p.Profile.PerFlow(), asked.PerFlow()
 	if len(flows) != len(want) {
-		return fmt.Errorf("it has %d flows, and %s asks for %d", len(flows), thresholdsFile, len(want))
+		return nil, fmt.Errorf("it has %d flows, and %s asks for %d", len(flows), thresholdsFile, len(want))
 	}
 	for i, is := range append(flows, p.Profile) { // last, what the flows have in common
-		if what := p.differs(is, append(want, asked)[i]); what != "" {
-			return fmt.Errorf("%s is not what %s asks for", spec.NameOf(is.Flow, what), thresholdsFile)
+		asked := append(want, asked)[i]
+		if what := p.differs(is, asked); what != "" {
+			return nil, fmt.Errorf("%s is not what %s asks for", spec.NameOf(is.Flow, what), thresholdsFile)
+		}
+		for _, s := range without(asked.SLOs, is.SLOs, true) {
+			if name := spec.NameOf(is.Flow, s.MetricText()+" "+s.Expression); !slices.Contains(leftOut, name) {
+				leftOut = append(leftOut, name)
+			}
 		}
 	}
-	return nil
+	return leftOut, nil
 }
 
 // ofTrials are the keys of a profile that trials leave as they are. Their load is another,
@@ -76,11 +83,11 @@ var ofTrials = []string{"name", "scenario", "rules", "timeout_ns", "think_ns"}
 // differs names what of a profile is other than in the file; empty: nothing.
 func (p Plan) differs(is, asked spec.Profile) string {
 	trial := p.Scope == spec.ScopeTrial
-	if s := without(is.SLOs, asked.SLOs, trial); s != nil {
-		return "the SLO " + s.MetricText() + " " + s.Expression
+	if all := without(is.SLOs, asked.SLOs, trial); len(all) > 0 {
+		return "the SLO " + all[0].MetricText() + " " + all[0].Expression
 	}
-	if s := without(asked.SLOs, is.SLOs, trial); s != nil && !trial {
-		return "the absence of the SLO " + s.MetricText() + " " + s.Expression
+	if all := without(asked.SLOs, is.SLOs, trial); len(all) > 0 && !trial {
+		return "the absence of the SLO " + all[0].MetricText() + " " + all[0].Expression
 	}
 	a, b := members(is), members(asked)
 	keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
@@ -106,13 +113,12 @@ func members(p spec.Profile) (all map[string]json.RawMessage) {
 	return all
 }
 
-// without is the first SLO that others are without, on any basis if it may be another; nil:
-// there is none.
-func without(all, others []spec.SLO, anyBasis bool) *spec.SLO {
-	for i, s := range all {
+// without are the SLOs that others are without, on any basis if it may be another.
+func without(all, others []spec.SLO, anyBasis bool) (missing []spec.SLO) {
+	for _, s := range all {
 		if !slices.ContainsFunc(others, func(o spec.SLO) bool { return o.ID() == s.ID() && (o.Basis == s.Basis || anyBasis) }) {
-			return &all[i]
+			missing = append(missing, s)
 		}
 	}
-	return nil
+	return missing
 }
