@@ -121,6 +121,10 @@ func (f Folder) Issue(c certificate.Certificate, files []File, others ...File) (
 	if err != nil {
 		return Issue{}, err
 	}
+	if len(data) > record.MaxDocument {
+		return Issue{}, hint.With(fmt.Errorf("%s would have %d bytes, and only %d are read of one", f.path(CertificateFile), len(data), record.MaxDocument),
+			hint.Of(record.ErrChanged))
+	}
 	i := Issue{Certificate: c, Data: data, files: files, folder: f}
 	if !c.Signed {
 		return i, nil

@@ -12,6 +12,7 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/record"
 )
 
 func newKey(t *testing.T, kind signature.Kind) *signature.PrivateKey {
@@ -146,4 +147,12 @@ func TestOtherEvidenceIsNotSignedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, c, key)
+}
+
+// No certificate is issued that nobody could read.
+func TestCertificatesThatAreTooLarge(t *testing.T) {
+	_, err := newIssue(t.TempDir(), judged(strings.Repeat("x", record.MaxDocument)), nil)
+	if err == nil || !strings.Contains(err.Error(), "certificate.json would have") || hint.Of(err) == "" {
+		t.Errorf("%v; hint %q", err, hint.Of(err))
+	}
 }

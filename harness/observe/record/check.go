@@ -3,9 +3,11 @@ package record
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -34,8 +36,9 @@ func (p Plan) check() error {
 		return fmt.Errorf("run is %.40q", p.Run)
 	case p.Scope != spec.ScopeSmoke && p.Scope != spec.ScopeCertificate && p.Scope != spec.ScopeTrial:
 		return fmt.Errorf("scope is %.40q, not %s, %s or %s", p.Scope, spec.ScopeSmoke, spec.ScopeCertificate, spec.ScopeTrial)
-	case len(p.Target) > maxText || len(p.Database) > maxText:
-		return fmt.Errorf("target and database have %d and %d bytes, the limit is %d", len(p.Target), len(p.Database), maxText)
+	}
+	if err := checkSizes("plan", reflect.ValueOf(p)); err != nil {
+		return err
 	}
 	if err := p.Load.Check(p.Profile); err != nil {
 		return fmt.Errorf("load: %w", err)
@@ -48,8 +51,13 @@ func (e Environment) check() error {
 	if err := checkSchema(e.Schema, environmentSchema); err != nil {
 		return err
 	}
-	if n := len(e.Workers); n > spec.MaxFleet {
-		return fmt.Errorf("%d workers, the limit is %d", n, spec.MaxFleet)
+	if err := checkSizes("environment", reflect.ValueOf(e)); err != nil {
+		return err
+	}
+	for i, name := range e.CoLocation {
+		if name != metric.SourceService && name != metric.SourceDatabase || slices.Contains(e.CoLocation[:i], name) {
+			return fmt.Errorf("co_location[%d] is %.40q: want %s and %s, each once", i, name, metric.SourceService, metric.SourceDatabase)
+		}
 	}
 	sources := map[string]bool{}
 	for i, w := range e.Workers {
@@ -66,6 +74,9 @@ func (f Facts) check(p Plan) error {
 	if err := checkSchema(f.Schema, factsSchema); err != nil {
 		return err
 	}
+	if err := checkSizes("facts", reflect.ValueOf(f)); err != nil {
+		return err
+	}
 	if year := f.T0.Year(); year < 2000 || year > 2200 || f.T0.Nanosecond() != 0 {
 		return fmt.Errorf("t0 is %v, no whole second from 2000 to 2200", f.T0)
 	}
@@ -80,8 +91,6 @@ func (f Facts) check(p Plan) error {
 		return fmt.Errorf("attempts is %d", f.Attempts)
 	case len(f.Workers) > len(p.Load.Workers):
 		return fmt.Errorf("%d workers, %d were planned", len(f.Workers), len(p.Load.Workers))
-	case len(f.Collectors) > maxSources || len(f.Stubs) > maxSources:
-		return fmt.Errorf("%d collectors and %d stubs", len(f.Collectors), len(f.Stubs))
 	case len(f.Faults) > len(p.Profile.Faults), len(f.Invariants) > len(p.Profile.Invariants):
 		return errors.New("more faults or invariants than the profile has")
 	case !slices.Contains([]string{StateOK, StateAbsent, StateFailed}, f.Ledger.State):

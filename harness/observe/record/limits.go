@@ -23,8 +23,6 @@ const (
 	// maxDocuments is how many bytes of earlier runs are read to look for those of a profile, of
 	// plans or of certificates. A plan has 4 to 10 kB, and a certificate 30 to 400 kB.
 	maxDocuments = 64 << 20
-	// maxText is the length of the target, and of the database, in bytes.
-	maxText = 4096
 	// maxFiles is the number of files and folders of a record: three of each worker, and a
 	// few more.
 	maxFiles = 10_000

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -347,7 +348,10 @@ func TestKindsOfFilesInARecord(t *testing.T) {
 // The facts of a record are checked like its plan.
 func TestFactsThatNoRunHas(t *testing.T) {
 	t.Parallel()
-	p, e := aPlan(), anEnvironment()
+	p, e, many := aPlan(), anEnvironment(), map[string]int64{}
+	for n := range int64(maxList + 1) {
+		many[fmt.Sprint(n)] = n
+	}
 	if err := errors.Join(p.check(), e.check(), someFacts(StateOK).check(p)); err != nil {
 		t.Fatal(err)
 	}
@@ -367,6 +371,10 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		"faults":                   func(f *Facts) { f.Faults = make([]Fault, 1) },
 		"invariants":               func(f *Facts) { f.Invariants = make([]Invariant, 1) },
 		"the ledger's state":       func(f *Facts) { f.Ledger.State = "fine" },
+		"limitations":              func(f *Facts) { f.Limitations = make([]string, maxLimitations+2) },
+		"a long limitation":        func(f *Facts) { f.Limitations = []string{strings.Repeat("x", maxText+1)} },
+		"a long reason":            func(f *Facts) { f.Collectors = []Collect{{Reason: strings.Repeat("x", maxText+1)}} },
+		"outcomes of calls":        func(f *Facts) { f.Stubs = []Stub{{Endpoints: []StubEndpoint{{Calls: many}}}} },
 		"calls of a stub":          func(f *Facts) { f.Stubs = []Stub{{Endpoints: []StubEndpoint{{Calls: map[string]int64{"a": -1}}}}} },
 		"an abort of years":        func(f *Facts) { f.Aborted = &Abort{From: 0, To: 1e18} },
 		"an abort that is reverse": func(f *Facts) { f.Aborted = &Abort{From: t0 + 5, To: t0 + 4} },
@@ -396,6 +404,9 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		"a timeout":           func(p *Plan) { p.Profile.Timeout = 1e18 },
 		"a think time":        func(p *Plan) { p.Profile.Think = -1 },
 		"flows without names": func(p *Plan) { p.Profile.Flows = make([]spec.Flow, 2) },
+		"scripts":             func(p *Plan) { p.Scripts = make([]Digest, maxList+1) },
+		"readers":             func(p *Plan) { p.Readers = make([]string, maxList+1) },
+		"a long variable":     func(p *Plan) { p.Profile.Env = spec.Env{"A": strings.Repeat("x", spec.MaxBytes+1)} },
 	} {
 		p := aPlan()
 		if change(&p); p.check() == nil {
@@ -403,6 +414,35 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		}
 		if _, err := Create(filepath.Join(t.TempDir(), "run"), p); err == nil {
 			t.Errorf("%s: a run with it begins", name)
+		}
+	}
+}
+
+// The environment of a record is checked too, and may be that of the largest fleet.
+func TestEnvironmentsThatNoRunHas(t *testing.T) {
+	t.Parallel()
+	e := anEnvironment()
+	e.CoLocation = []string{metric.SourceService, metric.SourceDatabase}
+	for n := range spec.MaxFleet {
+		e.Workers = append(e.Workers, WorkerHost{Source: fmt.Sprint("worker/", n), Share: 0.001})
+	}
+	must(t, e.check())
+	long := strings.Repeat("x", maxText+1)
+	for name, change := range map[string]func(*Environment){
+		"no schema":            func(e *Environment) { e.Schema = "" },
+		"workers":              func(e *Environment) { e.Workers = append(e.Workers, WorkerHost{}) },
+		"a neighbour":          func(e *Environment) { e.CoLocation = []string{"its friend"} },
+		"a neighbour twice":    func(e *Environment) { e.CoLocation = []string{"service", "service"} },
+		"neighbours":           func(e *Environment) { e.CoLocation = slices.Repeat([]string{"database"}, 990_000) },
+		"builds":               func(e *Environment) { e.Service = &Service{Builds: make([]Build, MaxBuilds+1)} },
+		"a long kernel":        func(e *Environment) { e.Host.Kernel = long },
+		"a variable's name":    func(e *Environment) { e.Database = &Database{Variables: map[string]string{long: ""}} },
+		"a variable's value":   func(e *Environment) { e.Database = &Database{Variables: map[string]string{"a": long}} },
+		"a long name of a pod": func(e *Environment) { e.Workers = []WorkerHost{{Pod: long}} },
+	} {
+		changed := e
+		if change(&changed); changed.check() == nil {
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }
@@ -425,7 +465,9 @@ func TestLimitsAreDocumented(t *testing.T) {
 		fmt.Sprintf("a message of frames | %d MiB", maxFrame>>20),
 		fmt.Sprintf("at most %d h and %s workers", spec.MaxDuration/time.Hour, grouped(spec.MaxFleet)),
 		"times the SLOs of their flow | " + grouped(spec.MaxJudged),
-		"the target, and the database | " + fmt.Sprint(maxText) + " bytes",
+		fmt.Sprintf("%s elements; %s stages and windows, %s instruments, %s readings of a condition, %d limitations, %d builds", grouped(maxList),
+			grouped(longLists["stages"]), grouped(longLists["instruments"]), grouped(longLists["observed"]), maxLimitations+1, MaxBuilds),
+		fmt.Sprintf("a text in them | %d bytes; %d MiB for", maxText, longTexts["sql"]>>20),
 		"the workers and " + grouped(maxSources) + " more",
 		"frames of a source | " + grouped(maxGaps),
 		fmt.Sprintf("at most %d days after the start", maxRun/(24*time.Hour)),

@@ -16,7 +16,7 @@ const buildSuffix = "_build_info"
 
 // Limits of what is recorded, because a service may expose anything under such a name.
 const (
-	maxBuilds = 16
+	maxBuilds = record.MaxBuilds
 	maxLabels = 16
 	maxText   = 200 // bytes of the name of the metric or of a label, or of its value
 )
