@@ -29,13 +29,13 @@ func badName(what, name string) string {
 // mistake with its line. path is only used in errors and for File.Path.
 func Decode(path string, data []byte) (_ File, err error) {
 	defer foreign.Guard(&err)
-	root, bad := parse(path, data)
+	root, bad := parse(path, data, "")
 	if bad != nil {
 		return File{}, Errors{bad}
 	}
 	r := newReader(path, data)
-	f := r.file(root)
-	if err := r.errors(); err != nil {
+	var f File
+	if err := r.errors(func() { f = r.file(root) }); err != nil {
 		return File{}, err
 	}
 	f.Path, f.Text, f.Digest = path, data, DigestOf(data)
@@ -111,7 +111,7 @@ func (f File) Profile(name string) (Profile, error) {
 	names := f.Names()
 	return Profile{}, &Error{
 		Path: f.Path, Place: "profiles", Problem: unknown("profile", name, names),
-		Next: "profiles: " + strings.Join(names, ", "),
+		Next: "profiles: " + listed(names),
 	}
 }
 

@@ -88,6 +88,19 @@ func unknown(what, word string, valid []string) string {
 	return problem
 }
 
+// listed are words of the file for a hint, of which it may have a thousand.
+func listed(words []string) string {
+	const most = 20
+	text := strings.Join(words[:min(len(words), most)], ", ")
+	if more := len(words) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// maxNear is the number of valid words with which a wrong one is compared.
+const maxNear = 200
+
 // nearest finds the valid word with the fewest edits from word, if these are at
 // most a third of its letters: farther off, a suggestion only misleads. The
 // first of several equally near ones wins.
@@ -97,7 +110,7 @@ func nearest(word string, valid []string) (string, bool) {
 	}
 	best, found := "", false
 	least := max(1, (len([]rune(word))+1)/3) + 1
-	for _, v := range valid {
+	for _, v := range valid[:min(len(valid), maxNear)] {
 		if d := edits(strings.ToLower(word), strings.ToLower(v)); d < least {
 			best, least, found = v, d, true
 		}
@@ -109,13 +122,11 @@ func nearest(word string, valid []string) (string, bool) {
 // neighbours between a and b (optimal string alignment).
 func edits(a, b string) int {
 	s, t := []rune(a), []rune(b)
-	var before []int // row i-2
-	previous := make([]int, len(t)+1)
+	before, previous, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1) // rows i-2, i-1 and i
 	for j := range previous {
 		previous[j] = j
 	}
 	for i := 1; i <= len(s); i++ {
-		row := make([]int, len(t)+1)
 		row[0] = i
 		for j := 1; j <= len(t); j++ {
 			substitution := previous[j-1]
@@ -127,7 +138,7 @@ func edits(a, b string) int {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, previous = previous, row
+		before, previous, row = previous, row, before
 	}
 	return previous[len(t)]
 }

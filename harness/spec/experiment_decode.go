@@ -18,13 +18,13 @@ import (
 // type Errors: every mistake with its line.
 func DecodeExperiment(file string, data []byte) (_ Experiment, err error) {
 	defer foreign.Guard(&err)
-	root, bad := parse(file, data)
+	root, bad := parse(file, data, "")
 	if bad != nil {
 		return Experiment{}, Errors{bad}
 	}
 	r := newReader(file, data)
-	e := r.experiment(root)
-	if err := r.errors(); err != nil {
+	var e Experiment
+	if err := r.errors(func() { e = r.experiment(root) }); err != nil {
 		return Experiment{}, err
 	}
 	e.Path, e.Digest, e.Name = file, DigestOf(data), nameOf(file)

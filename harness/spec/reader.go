@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"sort"
@@ -40,8 +41,9 @@ func newReader(path string, data []byte) *reader {
 	return r
 }
 
-// errors returns the collected Errors in the order of the file, or nil.
-func (r *reader) errors() error {
+// errors reads the file, and returns the collected Errors in its order, or nil.
+func (r *reader) errors(read func()) error {
+	r.upTo(read)
 	if len(r.faults) == 0 {
 		return nil
 	}
@@ -51,6 +53,21 @@ func (r *reader) errors() error {
 		all[i] = f.err
 	}
 	return all
+}
+
+// upTo reads until there are maxFaults: nobody reads more, and each takes time and memory.
+func (r *reader) upTo(read func()) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case any(enough{}):
+			last := &Error{Path: r.path, Problem: fmt.Sprintf("more than %d mistakes: the others are not listed", maxFaults)}
+			r.faults = append(r.faults, fault{math.MaxInt, last})
+		default:
+			panic(p)
+		}
+	}()
+	read()
 }
 
 // fail reports a problem of a value.
@@ -65,7 +82,16 @@ func (r *reader) failKey(n *node, problem, hint string) {
 	r.add(n.nameAt, n.parent.place(), problem, hint)
 }
 
+// maxFaults are reported of a file.
+const maxFaults = 100
+
+// enough is what a reader panics with after maxFaults.
+type enough struct{}
+
 func (r *reader) add(offset int, place, problem, hint string) {
+	if len(r.faults) == maxFaults {
+		panic(enough{})
+	}
 	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Next: hint}
 	r.faults = append(r.faults, fault{offset, err})
 }

@@ -32,7 +32,13 @@ func splitTags(body string) (tags []string, problem string) {
 	return append(tags, body[start:]), ""
 }
 
+// maxTags is the number of tags of a selector.
+const maxTags = 64
+
 func (s *SLO) addSelector(tags []string) (problem string) {
+	if len(tags) > maxTags {
+		return fmt.Sprintf("%d tags, the limit is %d", len(tags), maxTags)
+	}
 	for _, tag := range tags {
 		key, value, _ := strings.Cut(tag, ":")
 		key, keyOK := unquote(key)

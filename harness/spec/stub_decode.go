@@ -35,13 +35,13 @@ const StubReserved = "/_assay/"
 // mistake with its line.
 func DecodeStub(file string, data []byte) (_ StubFile, err error) {
 	defer foreign.Guard(&err)
-	root, bad := parse(file, data)
+	root, bad := parse(file, data, "body")
 	if bad != nil {
 		return StubFile{}, Errors{bad}
 	}
 	r := newReader(file, data)
-	s := r.stubFile(root, data)
-	if err := r.errors(); err != nil {
+	var s StubFile
+	if err := r.errors(func() { s = r.stubFile(root, data) }); err != nil {
 		return StubFile{}, err
 	}
 	s.Path, s.Digest = file, DigestOf(data)
@@ -90,9 +90,7 @@ func (r *reader) stubFile(n *node, data []byte) StubFile {
 	if phases == nil || !phases.validTree() || endpoints == nil || !endpoints.validTree() {
 		return s
 	}
-	for i, p := range s.Phases {
-		r.checkStubPhase(phases.children[i], s, p, s.Phases[:i])
-	}
+	r.checkStubPhases(phases.children, s)
 	return s
 }
 

@@ -2,8 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -54,19 +52,20 @@ func (r *reader) stubPhase(n *node, s StubFile, data []byte) (p StubPhase) {
 // file are without errors.
 func (r *reader) phaseEndpoints(n *node, s StubFile, known bool) (all []string) {
 	var names []string
+	valid, seen := map[string]bool{}, map[string]bool{}
 	for _, e := range s.Endpoints {
-		names = append(names, e.Name)
+		names, valid[e.Name] = append(names, e.Name), true
 	}
 	for _, c := range r.list(n) {
 		name, ok := r.text(c)
 		switch {
 		case !ok || !known:
-		case !slices.Contains(names, name):
-			r.fail(c, unknown("endpoint", name, names), "endpoints: "+strings.Join(names, ", "))
-		case slices.Contains(all, name):
+		case !valid[name]:
+			r.fail(c, unknown("endpoint", name, names), "endpoints: "+listed(names))
+		case seen[name]:
 			r.fail(c, "duplicate endpoint "+quote(name), "")
 		default:
-			all = append(all, name)
+			all, seen[name] = append(all, name), true
 		}
 	}
 	if n.kind == jsontext.KindBeginArray && len(n.children) == 0 {
@@ -75,26 +74,60 @@ func (r *reader) phaseEndpoints(n *node, s StubFile, known bool) (all []string) 
 	return all
 }
 
-// checkStubPhase reports what a phase alone does not show.
-func (r *reader) checkStubPhase(n *node, s StubFile, p StubPhase, before []StubPhase) {
+// concerned are the names of the endpoints that a phase changes.
+func (s StubFile) concerned(p StubPhase) map[string]bool {
+	names := map[string]bool{}
+	for _, name := range p.Endpoints {
+		names[name] = true
+	}
+	if len(names) == 0 {
+		for _, e := range s.Endpoints {
+			names[e.Name] = true
+		}
+	}
+	return names
+}
+
+// checkStubPhases reports what a phase alone does not show.
+func (r *reader) checkStubPhases(nodes []*node, s StubFile) {
+	var concerned []map[string]bool // by each phase
+	for i, p := range s.Phases {
+		concerned = append(concerned, s.concerned(p))
+		r.checkStubPhase(nodes[i], s, p, concerned)
+	}
+}
+
+// checkStubPhase checks the last phase of which the concerned endpoints are given.
+func (r *reader) checkStubPhase(n *node, s StubFile, p StubPhase, concerned []map[string]bool) {
 	if p.LatencyFactor == nil && p.Errors == nil && p.Hang == nil && p.Reset == nil && p.Limit == nil && p.Concurrency == nil {
 		r.fail(n, "phase "+quote(p.Name)+" changes nothing", "add for example "+example["latency_factor"])
 		return
 	}
+	last, ofAll := len(concerned)-1, p
+	ofAll.Endpoints = nil
 	for _, e := range s.Endpoints {
-		if changed, _ := e.At(p); changed.failing() > 1 {
+		if changed, _ := e.At(ofAll); concerned[last][e.Name] && changed.failing() > 1 {
 			r.fail(n, fmt.Sprintf("in this phase errors, hang and reset of %s add up to %g, more than all calls", quote(e.Name), changed.failing()), "")
 			return
 		}
 	}
-	for _, q := range before {
+	for i, q := range s.Phases[:last] {
 		switch {
 		case q.Name == p.Name:
 			r.fail(n, "duplicate phase "+quote(p.Name), "")
 			return
-		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return p.Concerns(e.Name) && q.Concerns(e.Name) }):
+		case p.From < q.End() && q.From < p.End() && intersect(concerned[last], concerned[i]):
 			r.fail(n, fmt.Sprintf("phase %s begins before phase %s of the same endpoint has ended", quote(p.Name), quote(q.Name)), `change "from" or "for"`)
 			return
 		}
 	}
+}
+
+func intersect(a, b map[string]bool) bool {
+	for name := range a {
+		if b[name] {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,12 @@ type node struct {
 
 // maxDepth is above what the format needs (6) and bounds the recursion.
 const maxDepth = 16
+
+// Limits of the elements of a list, and of the members of an object: far above what any file
+// has, so that values may be compared with each other.
+const maxElements = 1000
+
+var longer = map[string]int{"stages": maxStages, "brokers": 100, "phases": 100}
 
 // MaxBytes bounds a file of thresholds, of an experiment or of a stub, and so the memory that
 // it may take.
@@ -108,6 +115,11 @@ func (n *node) validTree() bool {
 	return !n.bad && len(n.unresolved) == 0 && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.validTree() })
 }
 
+// within reports whether a value is that of a key, or in it.
+func (n *node) within(key string) bool {
+	return n != nil && (n.name == key || n.parent.within(key))
+}
+
 // place is the path of keys from the top, e.g. profiles.payment.load.stages[1].
 func (n *node) place() string {
 	if n.parent == nil {
@@ -137,11 +149,12 @@ type parser struct {
 	data []byte
 	dec  *jsontext.Decoder
 	open *node
+	raw  string // key of values that are not read, and so of any length; empty: none
 }
 
 // parse reads the whole file. It ends at the first syntax error, which includes
-// invalid UTF-8.
-func parse(path string, data []byte) (*node, *Error) {
+// invalid UTF-8. raw is the key of values that are of any length; empty: none.
+func parse(path string, data []byte, raw string) (*node, *Error) {
 	fail := func(offset int, place, problem string) *Error {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
 	}
@@ -151,7 +164,7 @@ func parse(path string, data []byte) (*node, *Error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")
 	}
-	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))}
+	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true)), raw: raw}
 	root := &node{}
 	err := p.value(root, 0)
 	if err == nil {
@@ -166,11 +179,11 @@ func parse(path string, data []byte) (*node, *Error) {
 	if p.open != nil {
 		place = p.open.place()
 	}
-	var deep *depthError
+	var large *sizeError
 	var syntax *jsontext.SyntacticError
 	switch {
-	case errors.As(err, &deep):
-		return nil, fail(deep.offset, place, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	case errors.As(err, &large):
+		return nil, fail(large.offset, place, large.problem)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "unexpected end of file")
 	case errors.As(err, &syntax):
@@ -179,9 +192,13 @@ func parse(path string, data []byte) (*node, *Error) {
 	return nil, fail(p.next(), place, "not JSON: "+oneLine(err.Error()))
 }
 
-type depthError struct{ offset int }
+// sizeError ends the reading of a file.
+type sizeError struct {
+	offset  int
+	problem string
+}
 
-func (*depthError) Error() string { return "nested too deeply" }
+func (e *sizeError) Error() string { return e.problem }
 
 // value reads the next value into n, whose parent and name are set: place needs them
 // when an error occurs deeper down.
@@ -200,7 +217,7 @@ func (p *parser) value(n *node, depth int) error {
 		n.text = tok.String()
 	case jsontext.KindBeginObject, jsontext.KindBeginArray:
 		if depth == maxDepth {
-			return &depthError{n.offset}
+			return &sizeError{n.offset, fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 		}
 		return p.members(n, depth)
 	}
@@ -212,7 +229,10 @@ func (p *parser) value(n *node, depth int) error {
 func (p *parser) members(n *node, depth int) error {
 	outer := p.open
 	p.open = n
-	keys := map[string]bool{}
+	keys, limit := map[string]bool{}, cmp.Or(longer[n.name], maxElements)
+	if p.raw != "" && n.within(p.raw) {
+		limit = MaxBytes
+	}
 	for {
 		if kind := p.dec.PeekKind(); kind == jsontext.KindEndObject || kind == jsontext.KindEndArray {
 			if _, err := p.dec.ReadToken(); err != nil {
@@ -220,6 +240,9 @@ func (p *parser) members(n *node, depth int) error {
 			}
 			p.open = outer
 			return nil
+		}
+		if len(n.children)+len(n.duplicates) == limit {
+			return &sizeError{p.next(), fmt.Sprintf("has more than %d elements", limit)}
 		}
 		c := &node{parent: n, index: len(n.children)}
 		if n.kind == jsontext.KindBeginObject {
