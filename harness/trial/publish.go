@@ -3,10 +3,12 @@ package trial
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"assay/harness/foreign"
 	"assay/harness/hint"
@@ -87,7 +89,16 @@ func publish(dir, sub string, r Result, key *signature.PrivateKey, searched bool
 	if err != nil {
 		return issue.Issue{}, err
 	}
-	return i, hint.Or(i.Write(), "make room on its disk (df -h, df -i); then write the certificate: assay judge "+dir)
+	err = i.Write()
+	return i, hint.Or(err, writable(err)+"; then write the certificate: assay judge "+dir)
+}
+
+// writable says what to do so that a folder can be written to.
+func writable(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return "make room on its disk (df -h, df -i)"
+	}
+	return "let this user write to the folder, or copy it to where that is so"
 }
 
 // HeadroomDir, in the folder of a run, holds the search that followed it. SearchFile is the
