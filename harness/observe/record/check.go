@@ -85,6 +85,8 @@ func (f Facts) check(p Plan) error {
 	switch {
 	case f.Ended.IsZero() || !within(f.Ended):
 		return fmt.Errorf("ended is %v, and t0 is %v", f.Ended, f.T0)
+	case f.Issued.IsZero() || !within(f.Issued):
+		return fmt.Errorf("issued is %v, and t0 is %v", f.Issued, f.T0)
 	case f.Look < 0 || f.Look > len(p.Load.Looks):
 		return fmt.Errorf("look is %d of %d", f.Look, len(p.Load.Looks))
 	case f.Attempts < 0:

@@ -53,7 +53,7 @@ func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Environment(record.Environment{Schema: "assay/environment/v1"}), w.Seal(record.Facts{Schema: "assay/facts/v1", T0: start, Ended: start.Add(11 * time.Second), Ledger: record.LedgerFact{State: record.StateAbsent}})); err != nil {
+	if err := errors.Join(w.Environment(record.Environment{Schema: "assay/environment/v1"}), w.Seal(record.Facts{Schema: "assay/facts/v1", T0: start, Ended: start.Add(11 * time.Second), Issued: start.Add(12 * time.Second), Ledger: record.LedgerFact{State: record.StateAbsent}})); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -50,7 +50,7 @@ func anEnvironment() Environment { return Environment{Schema: environmentSchema}
 
 func someFacts(state string) Facts {
 	return Facts{
-		Schema: factsSchema, T0: time.Unix(t0, 0).UTC(), Ended: time.Unix(t0+11, 0).UTC(),
+		Schema: factsSchema, T0: time.Unix(t0, 0).UTC(), Ended: time.Unix(t0+11, 0).UTC(), Issued: time.Unix(t0+12, 0).UTC(),
 		Collectors: []Collect{}, Workers: []Worker{}, Ledger: LedgerFact{State: state},
 	}
 }
