@@ -93,8 +93,8 @@ func (f Facts) check(p Plan) error {
 		return fmt.Errorf("attempts is %d", f.Attempts)
 	case len(f.Workers) > len(p.Load.Workers):
 		return fmt.Errorf("%d workers, %d were planned", len(f.Workers), len(p.Load.Workers))
-	case len(f.Faults) > len(p.Profile.Faults), len(f.Invariants) > len(p.Profile.Invariants):
-		return errors.New("more faults or invariants than the profile has")
+	case len(f.Faults) > len(p.Profile.Faults), len(f.Invariants) > len(p.Profile.Invariants), len(f.Stubs) > len(p.Profile.Stubs):
+		return errors.New("more faults, invariants or stubs than the profile has")
 	case !slices.Contains([]string{StateOK, StateAbsent, StateFailed}, f.Ledger.State):
 		return fmt.Errorf("ledger.state is %.40q", f.Ledger.State)
 	}
@@ -127,10 +127,10 @@ func (f Facts) check(p Plan) error {
 			return fmt.Errorf("stubs[%d]: a count is negative", i)
 		}
 	}
-	return f.checkAbort(first, last)
+	return f.checkAbort(p.Profile.Abort, first, last)
 }
 
-func (f Facts) checkAbort(first, last time.Time) error {
+func (f Facts) checkAbort(conditions []spec.Abort, first, last time.Time) error {
 	a := f.Aborted
 	switch {
 	case a == nil:
@@ -139,8 +139,19 @@ func (f Facts) checkAbort(first, last time.Time) error {
 		return fmt.Errorf("aborted is from %d to %d, not within the run", a.From, a.To)
 	case a.Limit < 0 || a.Occurred < 0 || a.Total < a.Occurred:
 		return errors.New("aborted: the numbers contradict each other")
+	case !slices.ContainsFunc(conditions, a.of):
+		return fmt.Errorf("aborted: %.100q %.100q is no condition of the profile", a.Metric, a.Expression)
 	}
 	return nil
+}
+
+// of reports whether the abort is by a condition.
+func (a Abort) of(c spec.Abort) bool {
+	unit, protects := c.Unit(), c.Protects()
+	if c.OfLoad() {
+		unit, protects = "", ""
+	}
+	return a.Metric == c.Metric && a.Expression == c.Expression && a.Limit == c.Limit && a.Unit == unit && a.Protects == protects
 }
 
 // seconds are those to which frames of the run may belong, and in which its transactions

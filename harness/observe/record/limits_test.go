@@ -379,6 +379,7 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		"a long reason":            func(f *Facts) { f.Collectors = []Collect{{Reason: strings.Repeat("x", maxText+1)}} },
 		"outcomes of calls":        func(f *Facts) { f.Stubs = []Stub{{Endpoints: []StubEndpoint{{Calls: many}}}} },
 		"calls of a stub":          func(f *Facts) { f.Stubs = []Stub{{Endpoints: []StubEndpoint{{Calls: map[string]int64{"a": -1}}}}} },
+		"stubs":                    func(f *Facts) { f.Stubs = make([]Stub, 1) },
 		"an abort of years":        func(f *Facts) { f.Aborted = &Abort{From: 0, To: 1e18} },
 		"an abort that is reverse": func(f *Facts) { f.Aborted = &Abort{From: t0 + 5, To: t0 + 4} },
 		"an abort's numbers":       func(f *Facts) { f.Aborted = &Abort{From: t0, To: t0 + 4, Occurred: 5, Total: 4} },
@@ -417,6 +418,38 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		}
 		if _, err := Create(filepath.Join(t.TempDir(), "run"), p); err == nil {
 			t.Errorf("%s: a run with it begins", name)
+		}
+	}
+}
+
+// A run is aborted by a condition of its profile.
+func TestAbortsThatNoProfileAskedFor(t *testing.T) {
+	t.Parallel()
+	p := aPlan()
+	p.Profile.Abort = []spec.Abort{
+		{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Limit: 0.5, For: 10 * time.Second},
+		{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, For: 3 * time.Second, Neighbour: &spec.Neighbour{URL: "http://orders/health"}},
+	}
+	load := Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Limit: 0.5, From: t0, To: t0 + 10, Occurred: 6, Total: 10}
+	orders := Abort{Metric: "orders", Expression: "rate>0.05 for 3s", Limit: 0.05, Unit: "share", Protects: "the neighbour orders", From: t0, To: t0 + 3}
+	for name, c := range map[string]struct {
+		of     Abort
+		change func(a *Abort)
+		is     bool
+	}{
+		"of the load":        {load, func(*Abort) {}, true},
+		"of a neighbour":     {orders, func(*Abort) {}, true},
+		"another metric":     {load, func(a *Abort) { a.Metric = "checks" }, false},
+		"another expression": {load, func(a *Abort) { a.Expression = "rate>0.6 for 10s" }, false},
+		"another limit":      {load, func(a *Abort) { a.Limit = 0.6 }, false},
+		"something else":     {load, func(a *Abort) { a.Protects = "the database" }, false},
+		"the load itself":    {orders, func(a *Abort) { a.Protects, a.Unit = "", "" }, false},
+	} {
+		f := someFacts(StateOK)
+		f.Aborted = &c.of
+		c.change(f.Aborted)
+		if err := f.check(p); (err == nil) != c.is {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
