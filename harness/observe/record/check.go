@@ -93,17 +93,17 @@ func (f Facts) check(p Plan) error {
 		return fmt.Errorf("attempts is %d", f.Attempts)
 	case len(f.Workers) > len(p.Load.Workers):
 		return fmt.Errorf("%d workers, %d were planned", len(f.Workers), len(p.Load.Workers))
+	case len(f.Workers) < len(p.Load.Workers) && p.Thresholds.SHA256 != "": // else no certificate is made
+		return fmt.Errorf("it says how %d of %d workers ended", len(f.Workers), len(p.Load.Workers))
 	case len(f.Faults) > len(p.Profile.Faults), len(f.Invariants) > len(p.Profile.Invariants), len(f.Stubs) > len(p.Profile.Stubs):
 		return errors.New("more faults, invariants or stubs than the profile has")
 	case !slices.Contains([]string{StateOK, StateAbsent, StateFailed}, f.Ledger.State):
 		return fmt.Errorf("ledger.state is %.40q", f.Ledger.State)
 	}
-	sources := map[string]bool{}
 	for i, w := range f.Workers {
-		if sources[w.Source] {
-			return fmt.Errorf("workers[%d]: %.40q is not the only one", i, w.Source)
+		if w.Source != metric.WorkerSource(i) {
+			return fmt.Errorf("workers[%d] is %.40q", i, w.Source)
 		}
-		sources[w.Source] = true
 	}
 	for i, fault := range f.Faults {
 		if !within(fault.At) || !within(fault.Done) || !within(fault.Ended) || !within(fault.EndDone) {

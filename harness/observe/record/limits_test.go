@@ -422,6 +422,25 @@ func TestFactsThatNoRunHas(t *testing.T) {
 	}
 }
 
+// A run that is certified says how each of its workers has ended.
+func TestWorkersWhoseEndIsNotKnown(t *testing.T) {
+	t.Parallel()
+	p, f := aPlan(), someFacts(StateOK)
+	p.Thresholds.SHA256 = "sha256:00"
+	for _, c := range []struct {
+		sources []string
+		ok      bool
+	}{{nil, false}, {[]string{"worker/0"}, false}, {[]string{"worker/0", "worker/0"}, false}, {[]string{"worker/0", "worker/7"}, false}, {[]string{"worker/0", "worker/1"}, true}} {
+		f.Workers = nil
+		for _, source := range c.sources {
+			f.Workers = append(f.Workers, Worker{Source: source, Exit: "0"})
+		}
+		if err := f.check(p); (err == nil) != c.ok {
+			t.Errorf("%q: %v", c.sources, err)
+		}
+	}
+}
+
 // A run is aborted by a condition of its profile.
 func TestAbortsThatNoProfileAskedFor(t *testing.T) {
 	t.Parallel()

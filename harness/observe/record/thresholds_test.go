@@ -28,8 +28,10 @@ func TestSLOsThatATrialLeavesOut(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		w, err := Create(dir, p)
 		must(t, err)
+		facts := someFacts(StateAbsent)
+		facts.Workers = []Worker{{Source: "worker/0", Exit: "0"}, {Source: "worker/1", Exit: "0"}}
 		must(t, w.Thresholds(file.Text), w.Environment(anEnvironment()),
-			w.Frame(at(1, 1, metric.CounterPoint(metric.Of(metric.Judged, "slo", counted), 0))), w.Seal(someFacts(StateAbsent)))
+			w.Frame(at(1, 1, metric.CounterPoint(metric.Of(metric.Judged, "slo", counted), 0))), w.Seal(facts))
 		r, err := Open(dir)
 		must(t, err)
 		if all := r.Facts.Limitations; len(all) != 1 || !strings.HasSuffix(all[0], "by 2 of the SLOs that were asked for: my_ok rate>0.9, transaction_duration max<2000") {
