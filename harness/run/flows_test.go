@@ -211,6 +211,7 @@ func TestAcknowledgedOutsideOfFlows(t *testing.T) {
 	cpus(t, 0.15)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
+	s := serve(t, "mariadb")
 	const why = "ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger"
 	for _, part := range []string{"setup", "teardown"} {
 		script := fmt.Sprintf(`
@@ -229,8 +230,10 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
 			load := stages(spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 10, For: 2 * time.Second, Judge: true})
 			flows = append(flows, spec.Flow{Name: name, Scenario: "script.js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
 		}
-		flows[1].Ledger = &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments"}
-		r := certify(t, withFlows(t, options(t, loose(steady(1, time.Second)), script, server.URL), nil, flows...))
+		flows[1].Ledger = s.payments(t, quickLoad(1, time.Second)).Profile.Ledger
+		o := withFlows(t, options(t, loose(steady(1, time.Second)), script, server.URL), nil, flows...)
+		o.DSN = s.dsn
+		r := certify(t, o)
 		if v := verdict.Judge(r); v.Outcome != verdict.Invalid {
 			t.Errorf("%s: %s: %s", part, v.Outcome, v.Claim)
 		}

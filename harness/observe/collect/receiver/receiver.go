@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 )
 
 // Sinks receive the contents of messages. They are called by one goroutine at a time and
-// may block. After an error the sender repeats the message.
+// may block. After an error the sender repeats the message, unless a file could not be written.
 type Sinks struct {
 	// Frames receives the frames of one message, which are valid until it returns. encoded
 	// is the message, if it holds these frames and nothing else; nil: they are to be
@@ -148,7 +149,8 @@ func (r *Receiver) commit(number uint64, err error) error {
 // whoever owns the sinks reports why and ends the run. After Close this is not an error, and
 // the response tells the sender not to retry.
 func (r *Receiver) refuse(w http.ResponseWriter, err error) {
-	if errors.Is(err, errClosed) {
+	var file *fs.PathError // the record cannot be written, and the run ends: to send again would hold it up
+	if errors.Is(err, errClosed) || errors.As(err, &file) {
 		http.Error(w, err.Error(), http.StatusGone)
 		return
 	}
