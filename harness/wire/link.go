@@ -229,9 +229,10 @@ func (l *Link) postJSON(ctx context.Context, path string, content any) (answer, 
 const maxReason = 4 << 10
 
 // Bounds of a response, bytes. The longest are the archive of a script with its data, and the
-// result of setup().
+// result of setup(); of the others an assignment, with about 140 bytes a stage, of which a
+// thresholds file has room for 47,000.
 const (
-	maxAnswer = 1 << 20
+	maxAnswer = 8 << 20
 	maxLong   = MaxArchive + maxAnswer
 )
 

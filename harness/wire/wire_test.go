@@ -213,6 +213,20 @@ func TestWaitingForOthers(t *testing.T) {
 	}
 }
 
+// An assignment has all stages of the load, however many a thresholds file has room for.
+func TestLongAssignment(t *testing.T) {
+	stage := `{"name":"stage 00000","start_ns":86400000000000,"duration_ns":60000000000,"from":12345.5,"to":23456.5,"arrivals":1234567},`
+	config := []byte(`[` + strings.Repeat(stage, 47_000) + `0]`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(wire.Assignment{Source: "worker/0", Config: config, Session: []byte(`{}`)})
+	}))
+	defer server.Close()
+	a, _, err := wire.New(server.URL, "token", nil).Join(t.Context(), wire.Hello{})
+	if err != nil || a == nil || len(a.Config) != len(config) {
+		t.Errorf("%v", err)
+	}
+}
+
 // The wait for the start ends with ctx or with a malformed response.
 func TestStartThatDoesNotCome(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
