@@ -30,7 +30,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build bin/assay
-	$(BUILD) -o $(BIN) ./harness/cmd/assay
+	$(BUILD) -o $(BIN) ./cmd/assay
 
 .PHONY: certify
 certify: ## Set up what is missing, and certify payment and ingestion on the local stack
@@ -50,10 +50,10 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_PGPOOL="$$(.ci/program pgpool pgpool2 $(CACHE)/pgpool)" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
 # The packages that have tests on real servers (tag live), those that take longest first.
-LIVE = $(shell printf '%s\n' ./harness/run ./harness/cmd/assay ./harness/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')
-LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./harness | xargs dirname | sort -u)
+LIVE = $(shell printf '%s\n' ./internal/run ./cmd/assay ./internal/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')
+LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./internal ./lab ./cmd | xargs dirname | sort -u)
 # The other packages.
-PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay/%))
+PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay.dev/assay/%))
 # Live tests wait for the CPUs that they declare (package budget): how many packages and
 # tests begin at a time does not matter. All are compiled before the first one runs, and
 # linked with what the tests leave of the CPUs: eight linkers stop a single one for seconds.
@@ -71,7 +71,7 @@ FUZZTIME ?= 60s
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target of CONTRIBUTING.md's list for FUZZTIME=60s
-	@sed -n 's/^|.*| `\(harness[^`]*\)` `\(Fuzz[^`]*\)` |$$/\1 \2/p' CONTRIBUTING.md | while read -r package target; do \
+	@sed -n 's/^|.*| `\(internal[^`]*\|lab[^`]*\)` `\(Fuzz[^`]*\)` |$$/\1 \2/p' CONTRIBUTING.md | while read -r package target; do \
 		echo "$$package $$target" && $(GO) test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10s $(TESTFLAGS) "./$$package" </dev/null || exit 1; \
 	done
 
@@ -93,7 +93,7 @@ long: ## Run the tests that take minutes each, and those of verdicts on live sys
 # Two halves of about the same length, side by side, each cluster in namespaces of its
 # own. They mostly wait. The tests are compiled once, before and outside of these namespaces.
 KUBERNETES_TEST := test -count=1 -vet=off -tags live,long -p 1 -parallel 8 -timeout 30m
-KUBERNETES_PACKAGES := ./harness/servers/clustertest ./harness/trial/incluster
+KUBERNETES_PACKAGES := ./internal/testing/clustertest ./internal/trial/incluster
 
 .PHONY: test-kubernetes
 test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 4 minutes, two cores; 6 more to build Kubernetes the first time)
@@ -103,7 +103,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
 	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "'$(CURDIR)/.ci/cluster'" $(TESTFLAGS) "$$@"; }; \
-	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \
+	half -run '^TestKubernetes$$' ./internal/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
 	wait $$first && exit $$second
 	.ci/inputs kubernetes --write
@@ -111,31 +111,31 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 .PHONY: exam
 exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags live,long -timeout 60m -v -run '^TestAll' ./harness/lab/exam $(EXAMFLAGS)
+	@$(SERVERS) $(GO) test -count=1 -tags live,long -timeout 60m -v -run '^TestAll' ./lab/exam $(EXAMFLAGS)
 	.ci/inputs exam --write
 
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
-	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./harness/judge/certificate/signature ./harness/cmd/assay
+	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/judge/certificate/signature ./cmd/assay
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt
 	$(GO) vet -tags live,long ./...
 	$(GO) run $(STATICCHECK) -tags live,long ./...
-	@unformatted=$$($(GO) run $(GOFUMPT) -l harness *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
+	@unformatted=$$($(GO) run $(GOFUMPT) -l cmd internal lab *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt
 fmt: ## Format with gofumpt
-	$(GO) run $(GOFUMPT) -w harness *.go
+	$(GO) run $(GOFUMPT) -w cmd internal lab *.go
 
 .PHONY: calibrate
 calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 4 minutes, two cores)
-	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
-	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
-	$(GO) test -count=1 -timeout 30m -run Matrix ./harness/judge/verdict -calibrate
-	$(GO) test -count=1 -timeout 30m -run 'False|Coverage|Power' ./harness/judge/stats/effect -calibrate
+	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./internal/judge/stats -calibrate $(CALIBRATEFLAGS)
+	$(GO) test -count=1 -timeout 30m -run Calibration ./internal/judge/verdict -calibrate $(CALIBRATEFLAGS)
+	$(GO) test -count=1 -timeout 30m -run Matrix ./internal/judge/verdict -calibrate
+	$(GO) test -count=1 -timeout 30m -run 'False|Coverage|Power' ./internal/judge/stats/effect -calibrate
 	.ci/inputs calibrate --write
 
 .PHONY: soak
@@ -143,12 +143,12 @@ soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 	.ci/install test
 	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	ASSAY_TEST_MARIADBD="$$mariadbd" \
-	$(GO) test -count=1 -tags live,long -timeout 40m -v -run '^TestLongSoak(OfFleets)?$$' ./harness/run -soak $(SOAK_RUNS)
+	$(GO) test -count=1 -tags live,long -timeout 40m -v -run '^TestLongSoak(OfFleets)?$$' ./internal/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
 bench: build ## Measure judging, collector, generator and coordinator, as ratios of interleaved runs (about 75 minutes, two cores)
 	.ci/install test
-	$(BUILD) -o bin/bench ./harness/lab/bench
+	$(BUILD) -o bin/bench ./lab/bench
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
 
@@ -169,5 +169,5 @@ down: ## Stop the containers and keep their data (docker compose down -v deletes
 
 .PHONY: clean
 clean: ## Stop the local stack; remove its data, builds and caches
-	test ! -e .assay/stack.json || $(GO) run ./harness/cmd/assay stack down
+	test ! -e .assay/stack.json || $(GO) run ./cmd/assay stack down
 	rm -rf bin .assay $(CACHE)

@@ -19,8 +19,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gopkg.in/yaml.v3"
 
-	"assay/harness/project"
-	"assay/harness/wire/identity"
+	"assay.dev/assay/internal/project"
+	"assay.dev/assay/internal/wire/identity"
 )
 
 // composed is a new project as `assay init` and docker/setup.sh leave it: what

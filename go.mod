@@ -1,4 +1,4 @@
-module assay
+module assay.dev/assay
 
 go 1.26.0
 

@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,13 +17,13 @@ import (
 	"testing"
 )
 
-// layers are the folders below harness/, from the bottom up. A folder stands for all
+// layers are the folders, from the bottom up; internal/ is left out of their names. A folder stands for all
 // packages below it; of several that match, the longest counts. A package may import
 // packages of its own folder and of lower layers, and none of another folder in its
 // layer.
 var layers = [][]string{
 	{"mask"},
-	{"crash", "document", "hint", "quantity", "schematest", "polltest", "internal/testing", "cluster/client"},
+	{"crash", "document", "hint", "quantity", "cluster/client"},
 	{"foreign"},
 	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
@@ -32,9 +31,12 @@ var layers = [][]string{
 	{"plan"},
 	{"observe"},
 	{"load", "judge"},
-	{"doctor", "project", "lab/stack", "lab/target"},
+	{"doctor", "project", "stub", "lab/stack", "lab/target"},
 	{"run"},
 	{"trial"},
+	{"series"},
+	{"system"},
+	{"testing"}, // the fixtures
 	{"lab"},
 	{"cmd"},
 }
@@ -65,8 +67,18 @@ func layerOf(pkg string) (folder string, layer int) {
 	return folder, layer
 }
 
+// folderOf is the folder of a package of this module, as layers names it; other paths are
+// returned as they are.
+func folderOf(importPath string) string {
+	folder, ours := strings.CutPrefix(importPath, "assay.dev/assay/")
+	if !ours {
+		return importPath
+	}
+	return strings.TrimPrefix(folder, "internal/")
+}
+
 // checkImport says what is wrong with an import; "" where nothing is. Packages of
-// this module are named below harness/.
+// this module are named below internal/.
 func checkImport(pkg, imported string) string {
 	if slices.ContainsFunc(pure, func(p string) bool { return within(pkg, p) }) {
 		if imported == "net/url" || imported == "net/netip" {
@@ -77,6 +89,9 @@ func checkImport(pkg, imported string) string {
 				return fmt.Sprintf("%s must be pure and imports %s", pkg, imported)
 			}
 		}
+	}
+	if imported == "testing" { // the standard library's, not ours of the same name
+		return ""
 	}
 	to, below := layerOf(imported)
 	from, layer := layerOf(pkg)
@@ -92,11 +107,11 @@ func checkImport(pkg, imported string) string {
 }
 
 func TestLayers(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Dir,GoFiles", "./harness/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Dir,GoFiles", "./cmd/...", "./internal/...", "./lab/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const root = "assay/harness/"
+	const root = "assay.dev/assay/internal/"
 	for all := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
 			ImportPath, Dir  string
@@ -107,9 +122,9 @@ func TestLayers(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		pkg := strings.TrimPrefix(p.ImportPath, root)
+		pkg := folderOf(p.ImportPath)
 		for _, imported := range p.Imports {
-			if wrong := checkImport(pkg, strings.TrimPrefix(imported, root)); wrong != "" {
+			if wrong := checkImport(pkg, folderOf(imported)); wrong != "" {
 				t.Error(wrong)
 			}
 		}
@@ -183,7 +198,7 @@ func TestLayersOfImports(t *testing.T) {
 		{"servers/mysqld", "wire", false},
 		{"trial", "run", true},
 		{"trial", "lab/stack", true},
-		{"trial", "lab/search", false},
+		{"trial", "series/search", false},
 		{"attic", "fmt", false},
 		{"spec", "net/url", true},
 		{"spec", "net", false},
@@ -203,27 +218,26 @@ func TestLayersOfImports(t *testing.T) {
 
 // unguarded are the files that open what neither a user nor a stranger names: of the kernel,
 // and what this program has written itself. assay model reads logs from pipes, too. The last
-// ones are tools of this repository.
+// ones are fixtures, and servers that this program has started.
 var unguarded = []string{
 	"foreign/", "observe/collect/host/", "observe/collect/quota/",
-	"lab/experiment/journal/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go", "trial/publish.go",
+	"series/experiment/journal/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go", "trial/publish.go",
 	"judge/audit/covered.go", // a folder
 	"project/logfile/read.go",
-	"internal/", "judge/internal/", "lab/bench/", "lab/fakegrafana/", "schematest/", "servers/",
+	"testing/", "servers/", "lab/bench/", "lab/fakegrafana/",
 }
 
 // All other files are opened by the package foreign: a pipe would block for ever, and a
 // device never end.
 func TestFilesAreOpenedByForeign(t *testing.T) {
-	err := filepath.WalkDir("harness", func(path string, d fs.DirEntry, err error) error {
-		name := strings.TrimPrefix(filepath.ToSlash(path), "harness/")
-		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
-			slices.ContainsFunc(unguarded, func(of string) bool { return strings.HasPrefix(name, of) }) {
-			return err
+	goFiles(t, func(path string) {
+		name := strings.TrimPrefix(filepath.ToSlash(path), "internal/")
+		if strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(unguarded, func(of string) bool { return strings.HasPrefix(name, of) }) {
+			return
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {
@@ -233,9 +247,5 @@ func TestFilesAreOpenedByForeign(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

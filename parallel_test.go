@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,26 +13,28 @@ import (
 // package runs while they wait for CPUs, and `make test` takes minutes more.
 func TestLiveTestsAreParallel(t *testing.T) {
 	live := 0
-	err := filepath.WalkDir("harness", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
+	goFiles(t, func(path string) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !strings.HasPrefix(string(text), "//go:build live\n") {
-			return err
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), "//go:build live\n") {
+			return
 		}
 		live++
 		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, name := range serialWithParallelSubtests(file) {
 			t.Errorf("%s: %s does not call t.Parallel, as its subtests do", path, name)
 		}
-		return nil
 	})
-	if err != nil || live == 0 {
-		t.Fatalf("%d files with live tests: %v", live, err)
+	if live == 0 {
+		t.Fatal("no file has live tests")
 	}
 }
 

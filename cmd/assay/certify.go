@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/series/search"
+	"assay.dev/assay/internal/series/search/trials"
+	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/trial"
+)
+
+// certifyFlags are the options of `assay certify`.
+type certifyFlags struct {
+	runFlags
+	fleet    fleetFlags
+	load     loadFlags
+	scope    string
+	k6Out    []string
+	id       string        // of a run that was named elsewhere; empty: name it here
+	headroom time.Duration // search for the highest rate after a PASS
+	attempt  int           // of a run that was counted elsewhere; 0: count it here
+	make     trial.Maker
+}
+
+func newCertify() *cobra.Command {
+	f := certifyFlags{make: trial.Run}
+	c := &cobra.Command{
+		Use:   "certify PROFILE...",
+		Short: "Run profiles and certify: PASS, FAIL, INVALID or INCONCLUSIVE",
+		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
+workers, the database's waits on the same clock, one record, one verdict.
+
+Without --target or ASSAY_TARGET it uses the local stack (assay stack), which it
+starts if it is down, and stops again afterwards.
+
+ASSAY_DB is the DSN of the target's database, like
+user:password@tcp(127.0.0.1:3306)/shop or postgres://user:password@127.0.0.1:5432/shop;
+--db may name it without the password. A MySQL DSN may have tlsCA=FILE, the
+certificate authorities to trust, and iamRegion=REGION, to log in with IAM. With
+--db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's Performance
+Insights; ASSAY_DB, if set, is then the DSN of the same database, for the ledger.
+
+A profile with stubs needs the token of theirs in ASSAY_STUB_TOKEN (assay help stub).
+With the local stack, certify starts those that have a file.
+
+With ASSAY_INFLUX_URL, or an InfluxDB in the local stack, the run is written there
+as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signed
+(assay help keygen).
+
+With --engine join it waits for workers on other machines (assay help worker), which
+show the token of ASSAY_JOIN_TOKEN, or a random one that it prints. With --engine
+kubernetes it starts workers as pods in a cluster, and with --engine k6-operator as
+runners of the k6-operator; they must reach --listen or --advertise. To run all of it
+in the cluster: assay kubernetes certify.
+
+The run folder has the certificate as certificate.json, certificate.html (with
+charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
+GitHub Actions, the Markdown is appended to it.`,
+		Example: `  assay certify payment ingestion
+  assay certify event --headroom
+  assay certify payment --rate 300 --hold 2m
+  assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
+  assay certify payment --json | jq .verdict
+
+  # A remote service and its database; the password stays in the environment.
+  export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test
+
+  # Four workers on other machines, each started with the line that this prints.
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
+    --engine join --workers 4 --listen 10.0.0.5:7077
+
+  # Continue such a run, whose coordinator was killed under load, within 30 s.
+  export ASSAY_JOIN_TOKEN=...
+  assay certify --resume runs/20261123T141434Z-checkout-d60c`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f.fleet.resume != "" {
+				return nil // the run has its profile
+			}
+			return arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
+	}
+	f.addSystem(c)
+	f.fleet.add(c)
+	f.load.add(c)
+	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
+		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
+	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
+	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 8 minutes), and state it beside the claim")
+	c.Flags().Lookup("headroom").NoOptDefVal = search.DefaultTrial.String()
+	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
+	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")
+	_, _ = c.Flags().MarkHidden("attempt"), c.Flags().MarkHidden("run-id")
+	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "additional k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
+	return c
+}
+
+func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
+	key, err := signature.FromEnvironment() // a bad key must fail before minutes of load
+	if err != nil {
+		return err
+	}
+	runs, err := f.plan(c, names)
+	if err != nil {
+		return err
+	}
+	if f.fleet.inCluster() {
+		if err := f.fleet.connect(c, runs); err != nil || f.fleet.kubernetes.dryRun {
+			return err
+		}
+	}
+	if f.headroom != 0 {
+		if f.remote || f.fleet.resume != "" {
+			return hint.With(errors.New("--headroom needs workers that this command starts: its trials are runs of their own"), "certify without it, and then: assay search "+runs[0].Profile.Name)
+		}
+		if err := each(runs, func(o run.Options) error { return trials.CheckHeadroom(o, f.headroom) }); err != nil {
+			return err
+		}
+	}
+	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
+	profiles := make([]spec.Profile, len(runs))
+	for i, o := range runs {
+		profiles[i] = o.Profile
+	}
+	s, err := f.acquire(c, console, &runs[0], profiles, func() error { return each(runs, run.CheckMachine) })
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	for i := range runs {
+		s.Configure(&runs[i])
+	}
+	if f.out == "" {
+		if err := trial.CheckLatest(f.runs); err != nil {
+			return err
+		}
+	}
+	if len(runs) > 1 { // the last run, too, must fail before the first load; a single run checks itself
+		if err := each(runs, func(o run.Options) error { return run.Check(c.Context(), o) }); err != nil {
+			return err
+		}
+	}
+	return f.runAll(c, console, runs, key)
+}
+
+func each(runs []run.Options, do func(run.Options) error) error {
+	for _, o := range runs {
+		if err := do(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan returns the options of each profile's run, without the system under test.
+func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, error) {
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range f.k6Out {
+		if _, to, _ := strings.Cut(out, "="); mask.Holds(to) {
+			return nil, usage("write to a file instead, like --k6-out csv=raw-%d.csv; certify writes to InfluxDB by ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN",
+				"--k6-out holds a password or token, which every user of the workers' hosts can read")
+		}
+	}
+	f.remote = f.fleet.engine != engineLocal
+	shared, err := f.options(c, file)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fleet.apply(&shared); err != nil {
+		return nil, err
+	}
+	if f.fleet.resume != "" {
+		runs, err := f.fleet.continued(shared, names)
+		if err == nil {
+			f.target, f.out = runs[0].Target, f.fleet.resume
+		}
+		return runs, err
+	}
+	change := f.load.change(c)
+	profiles, err := change.Profiles(file, names)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := trial.Certification{
+		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
+	}.Runs(shared)
+	for i := range runs {
+		runs[i].ID, runs[i].Attempt = cmp.Or(f.id, runs[i].ID), cmp.Or(f.attempt, runs[i].Attempt)
+	}
+	return runs, err
+}
+
+// runAll certifies one profile after the other.
+func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
+	latest := ""
+	if f.out == "" || f.fleet.resumesIn(f.runs) {
+		latest = f.runs
+	}
+	var results []trial.Result
+	worst := verdict.Outcome(0)
+	for _, o := range runs {
+		r, i, err := trial.Certify(c.Context(), o, console, key, latest, f.make)
+		if err != nil {
+			return err
+		}
+		if err := printCertificate(c, i, f.json); err != nil {
+			return err
+		}
+		if f.headroom != 0 && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
+			// The verdict stands without it.
+			if err := f.findHeadroom(c, o, r, console, key); err != nil && c.Context().Err() == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "%s: its headroom was not found: %s\n", o.Profile.Name, page.Message(err.Error()))
+			}
+		}
+		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
+		if c.Context().Err() != nil {
+			return exitCode(exitInterrupted)
+		}
+	}
+	if !f.json && !f.quiet {
+		if _, err := io.WriteString(c.OutOrStdout(), trial.Next(runs, results)); err != nil {
+			return err
+		}
+	}
+	return exitWith(worst.ExitCode())
+}
+
+// findHeadroom searches for the highest rate within the SLOs of a run that passed, and states
+// it beside the claim.
+func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r trial.Result, console *trial.Console, key *signature.PrivateKey) error {
+	d, err := trials.Headroom(c.Context(), o, f.headroom, console)
+	if err != nil && len(d.Probes) == 0 {
+		return err
+	}
+	if _, err := trial.PublishSearch(o.Dir, r, key); err != nil {
+		return err
+	}
+	if !f.json {
+		fmt.Fprintf(c.OutOrStdout(), "beside the claim, not certified: %s\n", d.Sentence)
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/internal/doctor"
+	"assay.dev/assay/internal/observe/influx"
+	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/system"
+	"assay.dev/assay/internal/trial"
+)
+
+// doctorFlags are the options of `assay doctor`.
+type doctorFlags struct {
+	runFlags
+	load loadFlags
+}
+
+func newDoctor() *cobra.Command {
+	var f doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor [PROFILE...]",
+		Short: "Check this machine, the target and the database, and say how to fix problems",
+		Long: `Doctor checks what a run needs, and says how to fix what is missing. It sends no
+load. It checks this machine (descriptors, ports, CPUs, memory, disk, clock), the
+target, the database (privileges, instruments, connections, ledger) and InfluxDB
+(where it creates a missing database). For profiles it also checks what their plans
+need, and initialises their scripts. Certify makes the same checks before every run.
+
+Without --target it checks the local stack if that is up; it starts nothing.
+The exit code is 0 if no check failed, otherwise 2. Warnings do not count.`,
+		Example: `  assay doctor
+  assay doctor payment ingestion
+  assay doctor payment --rate 5000 --workers 4
+  assay doctor --json | jq '.findings[] | select(.state != "ok")'
+
+  # A remote service and its database; the password stays in the environment.
+  export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
+  assay doctor checkout --target https://shop.test --allow-target shop.test`,
+		RunE: func(c *cobra.Command, args []string) error { return f.doctor(c, args) },
+	}
+	f.addSystem(c)
+	f.load.add(c)
+	c.Flags().BoolVar(&f.json, "json", false, "print the findings as JSON")
+	return c
+}
+
+func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
+	file := spec.File{Path: f.thresholds}
+	// The file may be missing if no profile was named.
+	if _, missing := os.Stat(f.thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
+		if file, err = trial.ReadThresholds(c.Context(), f.thresholds); err != nil {
+			return err
+		}
+	}
+	o, err := f.unsealed(c, file)
+	if err != nil {
+		return err
+	}
+	profiles, err := f.load.change(c).Profiles(file, names)
+	if err != nil {
+		return err
+	}
+	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
+	if err != nil {
+		return err
+	}
+	all, err := system.Examine(c.Context(), o, profiles, databases, f.db != "", influx.FromEnvironment())
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = printJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) })
+	} else {
+		err = all.WriteText(c.OutOrStdout())
+	}
+	if err == nil && all.Count(doctor.Lacking) > 0 {
+		err = exitCode(exitError)
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/internal/cluster"
+	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/wire"
+)
+
+// Where workers come from.
+const (
+	engineLocal = "local"
+	engineJoin  = "join"
+)
+
+// envListen names the address for --listen, as in a container. It is for workers that run
+// elsewhere: if they wait already, they must not join a run that starts its own.
+const envListen = "ASSAY_LISTEN"
+
+// fleetFlags are the options on workers from other machines.
+type fleetFlags struct {
+	engine  string
+	weights string
+	join    run.Join
+	resume  string // run folder
+
+	kubernetes kubernetesFlags
+}
+
+func (f *fleetFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	f.addEngine(c, engineLocal, "where workers come from: local, join, kubernetes or k6-operator")
+	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default: ASSAY_LISTEN if workers run elsewhere; with --engine local a free port of loopback)")
+	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
+	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
+	fs.StringVar(&f.join.Key, "tls-key", "", "private key of --tls-cert")
+	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load, with its ASSAY_JOIN_TOKEN")
+	f.kubernetes.add(c)
+}
+
+// addEngine adds the options on how workers are started.
+func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
+	fs := c.Flags()
+	fs.StringVar(&f.engine, "engine", engine, usage)
+	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join (and in a cluster for the coordinator's pod to start)")
+	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
+}
+
+// inCluster reports whether workers run in a cluster.
+func (f *fleetFlags) inCluster() bool {
+	return f.engine == engineKubernetes || f.engine == engineOperator
+}
+
+// connect makes the engine of the runs, whose coordinator is this process. If it is a dry
+// run, it prints the manifests instead.
+func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
+	for i, o := range runs {
+		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
+			return err
+		}
+		if err := checkTarget(o); err != nil {
+			return err
+		}
+		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, f.engine)
+		if err != nil {
+			return err
+		}
+		if coordinatorPod() == nil { // else the whole patch was checked before
+			all, err := f.kubernetes.manifests(c.Context(), o, f.engine, "https://"+o.Join.Told())
+			if err == nil {
+				err = s.Patch.Check(all)
+			}
+			if err == nil && f.kubernetes.dryRun {
+				if all, err = s.Patch.Apply(all); err == nil {
+					err = cluster.Print(c.OutOrStdout(), all)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !f.kubernetes.dryRun {
+			engine, err := f.kubernetes.engine(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			runs[i].Engine = engine
+			if cluster.Inside() {
+				runs[i].TargetService = targetService(c.Context(), engine.Cluster, o.Target)
+			}
+		}
+	}
+	return nil
+}
+
+// apply sets the options of a run.
+func (f *fleetFlags) apply(o *run.Options) error {
+	if !slices.Contains([]string{engineLocal, engineJoin, engineKubernetes, engineOperator}, f.engine) {
+		return usage("for example: --engine kubernetes", "--engine is %q: it must be local, join, kubernetes or k6-operator", f.engine)
+	}
+	if f.kubernetes.dryRun && !f.inCluster() {
+		return usage("for example: --engine kubernetes --dry-run", "--dry-run prints the manifests of --engine kubernetes or k6-operator")
+	}
+	if f.weights != "equal" && f.weights != "cpus" {
+		return usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
+	}
+	if f.join.Timeout < time.Second {
+		return usage("for example: --join-timeout 10m", "--join-timeout is %s: it must be at least 1s", f.join.Timeout)
+	}
+	for _, a := range []struct{ name, value string }{
+		{"--listen", f.join.Listen}, {"--advertise", f.join.Advertise}, {envListen, os.Getenv(envListen)},
+	} {
+		if host, port, err := net.SplitHostPort(a.value); a.value != "" && (err != nil || host == "" || port == "") {
+			return usage("for example: 10.0.0.5:7077; 0.0.0.0:7077 is every address of this host", "%s is %q: it must be ADDRESS:PORT", a.name, a.value)
+		}
+	}
+	if (f.join.Certificate == "") != (f.join.Key == "") {
+		return usage("name both files, or neither", "--tls-cert and --tls-key go together")
+	}
+	o.Join = f.join
+	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine != engineLocal, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
+	if o.Join.Remote {
+		o.Join.Listen = cmp.Or(f.join.Listen, os.Getenv(envListen))
+	}
+	return nil
+}
+
+// resumesIn reports whether the run to continue is in this folder of runs.
+func (f *fleetFlags) resumesIn(runs string) bool {
+	return f.resume != "" && filepath.Dir(filepath.Clean(f.resume)) == filepath.Clean(runs)
+}
+
+// continued are the options of a run that goes on, with what its record says.
+func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Options, error) {
+	p, err := record.ReadPlan(f.resume)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 && !slices.Equal(names, []string{p.Profile.Name}) {
+		return nil, usage("assay certify --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
+	}
+	o := shared
+	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided
+	if f.resumesIn(o.Runs) {
+		o.Attempt = record.Attempts(o.Runs, p.Profile.Name, o.Tool.Revision) // this one is among them
+	}
+	return []run.Options{o}, nil
+}

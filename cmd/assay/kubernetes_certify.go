@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"assay.dev/assay/internal/cluster"
+	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/system"
+	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/trial/incluster"
+)
+
+// kubernetesCertifyFlags are the options of `assay kubernetes certify`.
+type kubernetesCertifyFlags struct {
+	certifyFlags
+	databaseSecret string
+	cpu, memory    string
+}
+
+func newKubernetesCertify() *cobra.Command {
+	var f kubernetesCertifyFlags
+	c := &cobra.Command{
+		Use:   "certify PROFILE...",
+		Short: "Certify with coordinator and workers in the cluster",
+		Long: `Certify runs each profile as assay certify does, but in the cluster: a Job runs the
+coordinator, which starts the workers, reads the database's waits and the metrics of
+each pod behind the target's Service, and judges. The files of the project go there
+in a Secret. The run folder comes back through the API, is signed here if
+ASSAY_SIGNING_KEY is set, and everything in the cluster is removed, on Ctrl-C too.
+
+The database's DSN comes from ASSAY_DB here, in a Secret that is removed after the
+run, or from a Secret of your own: --db-secret NAME/KEY. ASSAY_KAFKA,
+ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN go the same way; Kafka and the InfluxDB must be
+reachable from the cluster.
+
+The permissions that it needs are a Role: assay kubernetes rbac.`,
+		Example: `  assay kubernetes certify checkout --workers 20 --target http://shop.prod.svc:8080 \
+    --allow-target shop.prod.svc --kubernetes-image registry.example.com/assay:1.0
+  assay kubernetes certify checkout --target http://shop --allow-target shop --db-secret shop-database/dsn
+  assay kubernetes certify checkout --target http://shop --allow-target shop --dry-run`,
+		Args: arguments(1, 1000, "no profile was named", "for example: assay kubernetes certify payment"),
+		RunE: func(c *cobra.Command, args []string) error { return f.certifyInCluster(c, args) },
+	}
+	f.addSystem(c)
+	c.Flags().Lookup("target").Usage = "base URL of the system under test, as pods reach it (default: ASSAY_TARGET)"
+	f.fleet.addEngine(c, engineKubernetes, "who makes the workers' pods: kubernetes, or k6-operator")
+	f.fleet.kubernetes.add(c)
+	f.load.add(c)
+	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
+		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
+	_ = c.Flags().MarkHidden("keep-stack") // there is none
+	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
+	c.Flags().StringVar(&f.databaseSecret, "db-secret", "", "Secret in the namespace that holds the database's DSN with its password, as NAME/KEY (instead of ASSAY_DB)")
+	c.Flags().StringVar(&f.cpu, "coordinator-cpu", "500m", "CPUs that the coordinator's pod requests")
+	c.Flags().StringVar(&f.memory, "coordinator-memory", "1Gi", "memory that the coordinator's pod requests, which is its limit too")
+	return c
+}
+
+func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []string) error {
+	if err := f.checkInCluster(); err != nil {
+		return err
+	}
+	key, err := signature.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	runs, err := f.plan(c, names)
+	if err != nil {
+		return err
+	}
+	if err := each(runs, f.checkRun); err != nil {
+		return err
+	}
+	target := &cluster.Cluster{Namespace: f.fleet.kubernetes.Namespace}
+	if !f.fleet.kubernetes.dryRun || target.Namespace == "" {
+		if target, err = cluster.Connect(f.fleet.kubernetes.Options); err != nil {
+			return err
+		}
+	}
+	f.fleet.kubernetes.Namespace = target.Namespace
+	jobs := map[string]incluster.Job{} // by the ids of their runs
+	for i, o := range runs {
+		if jobs[o.ID], err = f.job(c, target, o); err != nil {
+			return err
+		}
+		if err := f.show(c, jobs[o.ID], o); err != nil || f.fleet.kubernetes.dryRun && i == len(runs)-1 {
+			return err
+		}
+	}
+	ignoreBrokenPipe() // what is created must be removed
+	if err := target.Reach(c.Context()); err != nil {
+		return err
+	}
+	if err := target.CheckEndRights(c.Context()); err != nil {
+		return err
+	}
+	if f.out == "" {
+		if err := trial.CheckLatest(f.runs); err != nil {
+			return err
+		}
+	}
+	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
+	f.make = func(ctx context.Context, o run.Options, p *trial.Progress) (trial.Result, error) {
+		err := incluster.Run(ctx, o.ForceStop, target, jobs[o.ID], o.Dir, func(line string) { p.Line(line) })
+		if errors.Is(err, incluster.ErrNotRemoved) { // which has no effect on the verdict
+			printError(c.ErrOrStderr(), err)
+			err = nil
+		}
+		if err == nil { // whoever can change the pod may have put anything into it
+			err = record.CheckAsked(o.Dir, record.Plan{
+				Run: o.ID, Profile: o.Profile, Target: o.Target, Scope: o.Scope, Thresholds: record.Digest{SHA256: o.File.Digest}, Overrides: o.Overrides,
+			})
+		}
+		if err == nil {
+			err = record.WriteSeal(o.Dir, o.Sealer) // the coordinator had no key
+		}
+		if err != nil {
+			return trial.Result{}, err
+		}
+		return trial.Open(o.Dir)
+	}
+	return f.runAll(c, console, runs, key)
+}
+
+// checkInCluster refuses what a coordinator in a cluster cannot do.
+func (f *kubernetesCertifyFlags) checkInCluster() error {
+	if !f.fleet.inCluster() {
+		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
+	}
+	fromHere := os.Getenv("ASSAY_DB")
+	if f.databaseSecret != "" {
+		fromHere = ""
+	}
+	// The options become a part of the Job's manifest.
+	if err := system.CheckDatabases(f.db, f.readers, fromHere); err != nil {
+		return err
+	}
+	name, key, _ := strings.Cut(f.databaseSecret, "/")
+	if f.databaseSecret != "" && len(validation.IsDNS1123Subdomain(name))+len(validation.IsConfigMapKey(key)) > 0 {
+		return usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
+	}
+	return nil
+}
+
+// checkRun fails before a run that could not be brought back, or that has no target.
+func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
+	if err := checkTarget(o); err != nil || f.fleet.kubernetes.dryRun {
+		return err
+	}
+	return incluster.CheckFolder(o.Dir)
+}
+
+// unknownAddress stands, in a dry run, for that of the coordinator's pod (RFC 5737).
+const unknownAddress = "https://192.0.2.1:7077"
+
+// show prints the manifests of a run, if it is a dry run, and checks the patch of them.
+func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.Options) error {
+	unpatched := j
+	unpatched.Patch = nil
+	coordinator, err := unpatched.Manifests()
+	if err != nil {
+		return err
+	}
+	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.engine, unknownAddress)
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(coordinator, workers)
+	if err := j.Patch.Check(all); err != nil || !f.fleet.kubernetes.dryRun {
+		return err
+	}
+	if all, err = j.Patch.Apply(all); err != nil {
+		return err
+	}
+	return cluster.Print(c.OutOrStdout(), all)
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"assay.dev/assay/internal/cluster"
+	"assay.dev/assay/internal/load/fleet/kubernetes"
+	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/trial/incluster"
+	"assay.dev/assay/internal/wire"
+)
+
+// Engines that run workers in a cluster.
+const (
+	engineKubernetes = "kubernetes"
+	engineOperator   = "k6-operator"
+)
+
+// kubernetesFlags are the options on workers in a cluster.
+type kubernetesFlags struct {
+	cluster.Options
+	name, image, cpu, memory, patch string
+	dryRun                          bool
+}
+
+// Defaults of a worker's pod (docs/kubernetes.md has the sizes for given rates).
+const (
+	defaultCPU    = "1"
+	defaultMemory = "1Gi"
+)
+
+func (f *kubernetesFlags) add(c *cobra.Command) {
+	f.addCluster(c)
+	fs := c.Flags()
+	fs.StringVar(&f.name, "kubernetes-name", "", "name of the run's objects; a second run of the same name is refused (default: assay-PROFILE)")
+	fs.StringVar(&f.image, "kubernetes-image", "", "image with this program, of the same build (default: ASSAY_IMAGE)")
+	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
+	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
+	fs.StringVar(&f.patch, "kubernetes-patch", "", "YAML file with strategic merge patches of the manifests, such as tolerations or image pull secrets")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine kubernetes or k6-operator, and do nothing")
+}
+
+func (f *kubernetesFlags) addCluster(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: KUBECONFIG, ~/.kube/config, or this pod's service account)")
+	fs.StringVar(&f.Context, "kubernetes-context", "", "context of that file (default: its current one)")
+	fs.StringVar(&f.Namespace, "kubernetes-namespace", "", "namespace (default: the context's)")
+}
+
+// nameOf is the name of a profile's run.
+func (f *kubernetesFlags) nameOf(profile string) string {
+	return cmp.Or(f.name, incluster.Name(profile))
+}
+
+// settings are those of the manifests of a profile's run.
+func (f *kubernetesFlags) settings(ctx context.Context, profile, engine string) (s kubernetes.Settings, err error) {
+	s = kubernetes.Settings{
+		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: engine == engineOperator,
+	}
+	if !names.MatchString(s.Name) || len(s.Name) > maxName {
+		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
+	}
+	if err := checkNamespace("--kubernetes-namespace", s.Namespace); err != nil {
+		return s, err
+	}
+	if s.Image == "" {
+		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
+	}
+	if s.Worker, err = resources("--kubernetes-cpu", f.cpu, "--kubernetes-memory", f.memory); err != nil {
+		return s, err
+	}
+	if f.patch != "" {
+		s.Patch, err = cluster.ReadPatch(ctx, f.patch)
+	}
+	return s, err
+}
+
+// resources are what a pod requests, by two options.
+func resources(cpuOption, cpu, memoryOption, memory string) (r cluster.Resources, err error) {
+	for _, q := range []struct {
+		option, text string
+		to           *resource.Quantity
+	}{{cpuOption, cpu, &r.CPU}, {memoryOption, memory, &r.Memory}} {
+		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
+			return r, usage(fmt.Sprintf("for example: %s 500m %s 1Gi", cpuOption, memoryOption), "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.option, q.text)
+		}
+	}
+	return r, nil
+}
+
+// checkNamespace refuses what cannot be the name of a namespace. Empty: the option is not set.
+func checkNamespace(option, name string) error {
+	if name == "" || len(validation.IsDNS1123Label(name)) == 0 {
+		return nil
+	}
+	return usage("for example: "+option+" load", "%s is %q: it must have at most %d small letters, digits and -, and begin and end with a letter or digit", option, name, validation.DNS1123LabelMaxLength)
+}
+
+// names is the form of a run's name: with a suffix it must be a DNS label.
+var names = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxName leaves room for the suffixes of workers' pods: "-workers-99999-abcde".
+const maxName = 40
+
+// engine connects to the cluster, which must answer.
+func (f *kubernetesFlags) engine(ctx context.Context, s kubernetes.Settings) (kubernetes.Engine, error) {
+	c, err := cluster.Connect(f.Options)
+	if err == nil {
+		err = c.Reach(ctx)
+	}
+	if err != nil {
+		return kubernetes.Engine{}, err
+	}
+	s.Namespace = c.Namespace
+	return kubernetes.Engine{Settings: s, Cluster: c, Owner: coordinatorPod()}, nil
+}
+
+// manifests are those of a run's workers, not patched.
+func (f *kubernetesFlags) manifests(ctx context.Context, o run.Options, engine, address string) ([]runtime.Object, error) {
+	s, err := f.settings(ctx, o.Profile.Name, engine)
+	if err != nil {
+		return nil, err
+	}
+	launch, err := o.Launch(address, "")
+	if err != nil {
+		return nil, err
+	}
+	s.Patch = nil
+	return s.Manifests(launch)
+}
+
+// coordinatorPod is the pod that this process runs in, if its manifest is Assay's; nil:
+// it is not.
+func coordinatorPod() *metav1.OwnerReference {
+	name, uid := os.Getenv(wire.EnvPodName), os.Getenv(incluster.EnvPodUID)
+	if name == "" || uid == "" {
+		return nil
+	}
+	return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
+}

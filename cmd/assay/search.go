@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/series/search"
+	"assay.dev/assay/internal/series/search/trials"
+	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/trial"
+)
+
+// searchFlags are the options of `assay search`.
+type searchFlags struct {
+	runFlags
+	from   float64
+	max    float64
+	trial  time.Duration
+	trials int
+	width  string
+}
+
+func newSearch() *cobra.Command {
+	var f searchFlags
+	c := &cobra.Command{
+		Use:   "search PROFILE",
+		Short: "Search for the highest rate within the SLOs; certifies nothing",
+		Long: `Search tries one load after another, each by short runs of the profile (trials):
+it doubles the rate until the SLOs are missed, or halves it until they hold, and
+then bisects the bracket until it is narrow enough (MLRsearch, FD.io;
+docs/search.md describes how a load is decided). A trial takes about 32 s by
+default; if the highest rate is within a factor of four of the first one, the search
+takes 4 to 5 minutes, at most 8.
+
+Each trial is a sealed run folder in runs/search-ID, and search.json there is
+written after every trial. A search that ends early reports the bounds seen so far:
+"at least 60" if no load missed its SLOs, "less than 120" if none held them. A
+search certifies nothing, because its rates were chosen by their results; its last
+line is the command that would certify the rate found.
+
+Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
+hold even at a hundredth of the first rate; 2 usage or operational error; with one
+bound or none: 3 the generator's limit was reached first, or trials are INVALID, 4
+the trials are too short to decide; 130 interrupted.`,
+		Example: `  assay search payment
+  assay search payment --from 200 --trial 60s --width 5%
+  assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
+  assay search payment --json | jq '.lower, .upper'`,
+		Args: arguments(1, 1, "search takes one profile", "for example: assay search payment"),
+		RunE: func(c *cobra.Command, args []string) error { return f.search(c, args[0]) },
+	}
+	f.addSystem(c)
+	f.addResult(c, "folder of the search (default: runs/search-ID)",
+		"seed of the first trial, plus 1 for each further trial (default: a random one, recorded)", "print search.json instead of the summary")
+	fs := c.Flags()
+	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
+	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
+	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
+	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "length of the judged window of a trial")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "maximum number of trials at a rate near the limit")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "end the search when the bounds are this close, relative to the upper one")
+	return c
+}
+
+func (f *searchFlags) search(c *cobra.Command, name string) error {
+	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
+	if err != nil {
+		return err
+	}
+	profile, err := file.Profile(name)
+	if err != nil {
+		return err
+	}
+	t, err := f.plan(c, profile)
+	if err != nil {
+		return err
+	}
+	if err := record.CheckEmpty(t.Dir); err != nil {
+		return err
+	}
+	if t.Options, err = f.options(c, file); err != nil {
+		return err
+	}
+	s, err := f.acquire(c, t.Console, &t.Options, []spec.Profile{t.Profile}, t.CheckMachine)
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	t.Parameters.Target = s.Target
+	if err := t.Check(c.Context()); err != nil {
+		return err // no load could be tried
+	}
+	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
+	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
+		if f.json {
+			err = cmp.Or(printJSON(c, d.Marshal), err)
+		} else {
+			err = cmp.Or(search.Summary(c.OutOrStdout(), d, t.File()), err)
+		}
+	}
+	return cmp.Or(err, exitWith(d.ExitCode()))
+}
+
+// plan returns the search that the command line requests.
+func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
+	short, changed := p, map[string]string{}
+	var err error
+	if !p.HasStages() || c.Flags().Changed("trial") { // else trials have the stages of the profile
+		if short, changed, err = search.Shorten(p, f.trial); err != nil {
+			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "for example: --trial 20s")
+		}
+	}
+	width, err := percentOf(c, "width")
+	if err != nil {
+		return nil, err
+	}
+	if !c.Flags().Changed("from") {
+		f.from = p.Target()
+	}
+	if err := cmp.Or(trials.CheckRate("--from", short, f.from), trials.CheckRate("--max", short, f.max)); err != nil {
+		return nil, err
+	}
+	t := trials.New(search.Parameters{
+		ID: "search-" + trial.NewID(p.Name), Workers: f.workers, Seed: f.chooseSeed(c),
+		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
+	}, short, changed)
+	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}
+	t.Dir = cmp.Or(f.out, filepath.Join(f.runs, t.Parameters.ID))
+	return t, hint.Or(t.CheckParameters(), seeHelp(c))
+}
+
+// sameSystem returns the command line's options on the system under test.
+func (f *searchFlags) sameSystem(c *cobra.Command) (words []string) {
+	for _, name := range []string{"thresholds", "target", "db", "workers"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			words = append(words, "--"+name, flag.Value.String())
+		}
+	}
+	if c.Flags().Changed("allow-target") {
+		for _, host := range f.allow {
+			words = append(words, "--allow-target", host)
+		}
+	}
+	return words
+}

@@ -1,0 +1,246 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/spec"
+)
+
+// Required is what a gate requires of a certificate. A field that is nil requires nothing.
+type Required struct {
+	Profile   *string // its name
+	Target    *string // base URL
+	Scope     *string // spec.ScopeCertificate, or spec.ScopeSmoke, which a certificate meets too
+	MinRate   *string // lowest target rate, like 500, or 500tps
+	Revision  *string // of the service, as it reports it
+	NotBefore *string // earliest time of issue: RFC 3339, or an age, like 24h
+}
+
+// requirement is one of them, ready to be compared.
+type requirement struct {
+	name, text string
+	check      condition
+	stated     func(c certificate.Certificate) string
+}
+
+// condition is why a certificate does not meet a requirement; nil: it does.
+type condition func(c certificate.Certificate) error
+
+// requirements are those that are stated, in their order. An error says which cannot be
+// understood: an empty text too, as that of a variable that is not set.
+func (r Required) requirements(now time.Time) (all []requirement, err error) {
+	for _, s := range []struct {
+		name, example string
+		text          *string
+		parse         func(text string) (condition, error)
+		stated        func(c certificate.Certificate) string
+	}{
+		{ProfileCheck, "payment", r.Profile, requireProfile, func(c certificate.Certificate) string { return c.Profile }},
+		{Target, "https://shop.example", r.Target, requireTarget, func(c certificate.Certificate) string { return c.Environment.Target }},
+		{Scope, spec.ScopeCertificate, r.Scope, requireScope, func(c certificate.Certificate) string { return c.Scope }},
+		{MinRate, "500", r.MinRate, requireRate, rateText},
+		{Revision, "4f2a91c", r.Revision, requireRevision, func(c certificate.Certificate) string { return buildsText(c.Environment.Service) }},
+		{NotBefore, "24h", r.NotBefore, requireIssued(now), func(c certificate.Certificate) string { return c.Issued.Format(time.RFC3339) }},
+	} {
+		if s.text == nil {
+			continue
+		}
+		check, err := s.parse(*s.text)
+		if *s.text == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return nil, hint.With(fmt.Errorf("--%s %q: %w", s.name, *s.text, err), fmt.Sprintf("for example: --%s %s", s.name, s.example))
+		}
+		all = append(all, requirement{s.name, *s.text, check, s.stated})
+	}
+	return all, nil
+}
+
+func requireProfile(name string) (condition, error) {
+	return func(c certificate.Certificate) error {
+		if c.Profile != name {
+			return fmt.Errorf("the certificate is of profile %s, required: %s", c.Profile, name)
+		}
+		return nil
+	}, nil
+}
+
+func requireTarget(text string) (condition, error) {
+	want, err := sameURL(text)
+	if err != nil {
+		return nil, err
+	}
+	return func(c certificate.Certificate) error {
+		if is, err := sameURL(c.Environment.Target); err != nil || is != want {
+			return fmt.Errorf("the certificate is for %s, required: %s", c.Environment.Target, text)
+		}
+		return nil
+	}, nil
+}
+
+// sameURL is the same text for the same base URL: without the default port, a slash at the
+// end, and the case of scheme and host.
+func sameURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme == "" {
+		return "", errors.New("it is no URL")
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
+		u.Host = strings.TrimSuffix(strings.TrimSuffix(u.Host, port), ":")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.EscapedPath(), "/"), ""
+	return u.Scheme + "://" + u.User.String() + "@" + u.Host + u.Path + "?" + u.RawQuery, nil
+}
+
+func requireScope(want string) (condition, error) {
+	if want != spec.ScopeCertificate && want != spec.ScopeSmoke {
+		return nil, errors.New("it must be certificate or smoke")
+	}
+	return func(c certificate.Certificate) error {
+		if want == spec.ScopeCertificate && c.Scope != want {
+			return fmt.Errorf("the certificate is a %s of %d s, required: %s", c.Scope, c.Window.Seconds, want)
+		}
+		return nil
+	}, nil
+}
+
+func requireRate(text string) (condition, error) {
+	number, unit := text, ""
+	for _, u := range []string{"tps", "rps"} {
+		if before, ok := strings.CutSuffix(text, u); ok {
+			number, unit = strings.TrimSpace(before), u
+		}
+	}
+	least, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(least > 0) || math.IsInf(least, 0) {
+		return nil, errors.New("it must be a rate above 0, in the certificate's unit")
+	}
+	return func(c certificate.Certificate) error {
+		switch {
+		case unit != "" && unit != c.Rate.Unit:
+			return fmt.Errorf("the certificate's rate is in %s, required: %s", c.Rate.Unit, text)
+		case c.Rate.Target < least:
+			return fmt.Errorf("the certificate is for %s, required: at least %s", rateText(c), text)
+		}
+		return nil
+	}, nil
+}
+
+// rateText is the rate that a certificate is for: with several flows, the highest that they hold
+// together, and that of each.
+func rateText(c certificate.Certificate) string {
+	text := quantity.Exact(c.Rate.Target) + " " + c.Rate.Unit
+	if c.Rate.Lowest < c.Rate.Target {
+		text = quantity.Exact(c.Rate.Lowest) + " to " + text
+	}
+	for i, f := range c.Flows {
+		separator := ", "
+		if i == 0 {
+			separator = ": "
+		}
+		text += separator + f.Name + " " + quantity.Exact(f.Rate.Target)
+	}
+	return text
+}
+
+func requireRevision(want string) (condition, error) {
+	return func(c certificate.Certificate) error {
+		if c.Environment.Service == nil || len(c.Environment.Service.Builds) == 0 {
+			return fmt.Errorf("the service reported no build (a gauge *_build_info), required: %s", want)
+		}
+		found := false
+		for _, b := range c.Environment.Service.Builds {
+			for label, value := range b.Labels {
+				if value != want {
+					continue
+				}
+				found = true
+				for _, other := range c.Environment.Service.Builds { // such as of an instance that was not replaced yet
+					if other.Metric == b.Metric && other.Labels[label] != want {
+						return fmt.Errorf("the certificate is for %s, required: %s alone", buildsText(c.Environment.Service), want)
+					}
+				}
+			}
+		}
+		if !found {
+			return fmt.Errorf("the certificate is for %s, required: %s", buildsText(c.Environment.Service), want)
+		}
+		switch same := c.Environment.ServiceUnchanged; {
+		case same == nil:
+			return fmt.Errorf("the service's builds were read before the load, but not throughout it, required: %s", want)
+		case !*same:
+			return fmt.Errorf("under load an instance of the service reported another build than %s, or none, required: %s alone", buildsText(c.Environment.Service), want)
+		}
+		return nil
+	}, nil
+}
+
+// buildsText lists the builds that a service reports; "not reported" if it reports none.
+func buildsText(s *record.Service) string {
+	if s == nil || len(s.Builds) == 0 {
+		return "not reported"
+	}
+	var all []string
+	for _, b := range s.Builds {
+		var labels []string
+		for name, value := range b.Labels {
+			labels = append(labels, name+" "+value)
+		}
+		slices.Sort(labels)
+		all = append(all, b.Metric+" ("+strings.Join(labels, ", ")+")")
+	}
+	return strings.Join(all, ", ")
+}
+
+func requireIssued(now time.Time) func(text string) (condition, error) {
+	return func(text string) (condition, error) {
+		earliest, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			age, err := time.ParseDuration(text)
+			if err != nil || age <= 0 {
+				return nil, errors.New("it must be a time like 2026-11-20T12:00:00Z, or an age like 24h")
+			}
+			earliest = now.Add(-age).UTC()
+		}
+		return func(c certificate.Certificate) error {
+			if c.Issued.Before(earliest) {
+				return fmt.Errorf("the certificate was issued at %s, required: not before %s", c.Issued.Format(time.RFC3339), earliest.Format(time.RFC3339))
+			}
+			return nil
+		}, nil
+	}
+}
+
+// checkTrial refuses a run that was not made to certify.
+func checkTrial(r *Report, f files) {
+	if f.stated.Scope == spec.ScopeTrial {
+		r.add(Scope, Failed, "a trial certifies nothing: its load or its system was chosen by a search, an experiment or the like")
+	}
+}
+
+// checkRequired compares what the certificate states with what is required.
+func checkRequired(r *Report, f files, all []requirement) {
+	for _, q := range all {
+		err := q.check(f.stated)
+		held := Requirement{Name: q.name, Required: q.text, Stated: q.stated(f.stated), Held: err == nil}
+		r.Required = append(r.Required, held)
+		if err != nil {
+			r.add(q.name, Failed, "%v", err)
+			continue
+		}
+		r.add(q.name, OK, "%s, required: %s", held.Stated, q.text)
+	}
+}

@@ -1,0 +1,106 @@
+package certificate
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/testing/schematest"
+	"assay.dev/assay/internal/testing/synthetic"
+)
+
+var update = flag.Bool("update", false, "update the golden files")
+
+func certify(r record.Run) Certificate {
+	return Of(r)
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	schema := schematest.Compile(t, schemaFile)
+	for name, r := range synthetic.Examples() {
+		t.Run(name, func(t *testing.T) {
+			c := certify(r)
+			data, err := Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".json", data)
+			schematest.Validate(t, schema, data)
+		})
+	}
+}
+
+func TestSchema(t *testing.T) {
+	schematest.Check(t, schemaFile, Certificate{}, schematest.Header{
+		ID: SchemaName, Title: "Assay certificate", Open: true,
+		Description: `The verdict on a load-test run, with its evidence. Fields are added, never renamed; null is "no data", which is never 0.`,
+	}, *update)
+}
+
+// The schema describes each field that Marshal writes, and requires them all.
+func TestSchemaRequiresEveryField(t *testing.T) {
+	schema := schematest.Compile(t, schemaFile)
+	data, err := Marshal(certify(synthetic.Examples()["pass"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]any
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	for field := range c {
+		if schema.Properties[field] == nil {
+			t.Errorf("the schema does not know %s", field)
+		}
+		less := map[string]any{}
+		for k, v := range c {
+			if k != field {
+				less[k] = v
+			}
+		}
+		if schema.Validate(less) == nil {
+			t.Errorf("a certificate without %s is accepted", field)
+		}
+	}
+}
+
+func TestRounding(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		v, limit := rapid.Float64().Draw(rt, "value"), rapid.Float64().Draw(rt, "limit")
+		short := *roundNear(&v, limit)
+		if (short < limit) != (v < limit) || (short > limit) != (v > limit) {
+			rt.Errorf("%g becomes %g, the limit is %g", v, short, limit)
+		}
+	})
+	v := 0.0100000001
+	if got := *roundNear(&v, 0.01); got != v {
+		t.Errorf("%v is shown as %v, the limit is 0.01", v, got)
+	}
+	if round(nil) != nil || roundNear(nil, 1) != nil {
+		t.Error("no data becomes a number")
+	}
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/quantity"
+)
+
+// Limits of rows and items: of each part of a summary, so that it fits a terminal, and
+// of the other pages, as a script may have thousands of names.
+const (
+	summarySLOs      = 10
+	summaryEndpoints = 5
+	summaryRules     = 4
+	summaryWaits     = 5
+	summaryErrors    = 6
+	maxRows          = 50
+
+	reportTransactions = 10
+)
+
+// sourceFile has everything that the pages truncate.
+const sourceFile = "certificate.json"
+
+// Summary is the short page for a terminal.
+func Summary(c certificate.Certificate) page.Page {
+	return newPage(c, slices.Concat([]page.Block{
+		page.Paragraph{Text: c.Claim},
+		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
+	}, flows(c), []page.Block{
+		sloTable(c, summarySLOs, len(c.Flows) == 0), // a line has room for the name of a flow, or for the interval
+	}, abort(c), []page.Block{outcomes(c)}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
+		latency(c, summaryEndpoints), rules(c, summaryRules),
+	}, Faults(c), loadChanges(c), []page.Block{
+		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
+	}, invariants(c), []page.Block{limitations(c, 0)})...)
+}
+
+// Report is the page for a pull request or the summary of a CI job. Its parts are
+// bounded, so that it stays far below GitHub's limit of 1 MiB. headroom is what a search after
+// the run has found; empty: there was none.
+func Report(c certificate.Certificate, headroom string) page.Page {
+	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
+	return newPage(c, slices.Concat([]page.Block{
+		claim(c), signature(c),
+	}, headroomNote(headroom), flows(c), []page.Block{
+		sloTable(c, maxRows, true),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), outcomes(c),
+	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
+	}, invariants(c), []page.Block{
+		limitations(c, maxRows),
+		page.Section{Heading: "Evidence", Blocks: []page.Block{evidence}},
+	})...)
+}
+
+// Full is the page with everything, including the charts of the run.
+func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
+	return newPage(c, slices.Concat([]page.Block{
+		claim(c), signature(c),
+	}, headroomNote(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
+		sloTable(c, maxRows, true),
+	}, abort(c), []page.Block{
+		explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
+		outcomes(c),
+	}, errorTable(c, maxRows), transactions(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
+	}, invariants(c), []page.Block{
+		limitations(c, maxRows),
+		ruleTable(c), environment(c), verification(c),
+	})...)
+}
+
+// Diagnosis is the page that explains where the time went.
+func Diagnosis(c certificate.Certificate) page.Page {
+	const statementsShown = 5
+	return newPage(c, bottleneck(c), split(c), waits(c, summaryWaits), statements(c, statementsShown), resources(c))
+}
+
+func newPage(c certificate.Certificate, blocks ...page.Block) page.Page {
+	return page.Page{Title: c.Profile + ", " + loadText(c), Verdict: c.Verdict, Source: sourceFile, Blocks: blocks}
+}
+
+// loadText is the planned load and the scope, and whether the run was re-judged.
+func loadText(c certificate.Certificate) string {
+	rate := quantity.Exact(c.Rate.Target)
+	if c.Rate.Lowest < c.Rate.Target {
+		rate = quantity.Exact(c.Rate.Lowest) + " to " + rate
+	}
+	text := fmt.Sprintf("%s %s for %d s, %s scope", rate, c.Rate.Unit, c.Window.Seconds, c.Scope)
+	switch n := len(c.Flows); n { // each has a rate and windows of its own
+	case 0:
+	case 1:
+		text = fmt.Sprintf("1 flow, %s scope", c.Scope)
+	default:
+		text = fmt.Sprintf("%d flows, %s scope", n, c.Scope)
+	}
+	if c.Rejudged != nil {
+		text += ", re-judged"
+	}
+	return text
+}
+
+// headroomNote is what a search after the run has found, which the certificate does not claim.
+func headroomNote(headroom string) []page.Block {
+	if headroom == "" {
+		return nil
+	}
+	return []page.Block{note("Beside the claim, not certified: " + headroom + ".")}
+}
+
+func claim(c certificate.Certificate) page.Block {
+	return page.Paragraph{ID: "claim", Text: c.Claim}
+}
+
+func signature(c certificate.Certificate) page.Block {
+	state := page.Doubtful
+	if c.Signed && c.Evidence.Sealed {
+		state = page.Good
+	}
+	return page.Paragraph{ID: "signed", Text: signatureText(c) + ".", State: state}
+}
+
+// signatureText says whether the certificate is signed, and by which key. Every page
+// shows it.
+func signatureText(c certificate.Certificate) string {
+	if !c.Signed {
+		return "Not signed: its issuer and integrity cannot be verified"
+	}
+	text := "Signed"
+	if c.Issuer != nil {
+		text += " (key " + *c.Issuer + ")"
+	}
+	if !c.Evidence.Sealed {
+		text += "; the record was not sealed by this key, so that what it holds is not vouched for"
+	}
+	return text + "; verify it with assay verify"
+}
+
+// facts identify the run.
+func facts(c certificate.Certificate) page.Facts {
+	window := fmt.Sprintf("%d s", c.Window.Seconds)
+	if c.Window.Count > 1 {
+		window += fmt.Sprintf(" in %d windows", c.Window.Count)
+	}
+	window += ", from " + c.Window.Start.UTC().Format("2006-01-02 15:04:05 UTC")
+	attempts := "unknown"
+	if c.Attempts != nil {
+		attempts = fmt.Sprint(*c.Attempts)
+	}
+	return page.Facts{
+		{Name: "target", Text: c.Environment.Target},
+		{Name: "judged", Text: window},
+		{Name: "run", Text: c.Run},
+		{Name: "attempts", Text: attempts},
+		{Name: "issued", Text: formatMinute(c.Issued)},
+		{Name: "expires", Text: formatMinute(c.Expires)},
+	}
+}
+
+func formatMinute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+func paragraph(format string, args ...any) page.Paragraph {
+	return page.Paragraph{Text: fmt.Sprintf(format, args...)}
+}
+
+// note is an explanation of the preceding block.
+func note(text string) page.Paragraph { return page.Paragraph{Text: text, State: page.Quiet} }
+
+// section is a heading with blocks below it.
+func section(heading string, blocks ...page.Block) page.Section {
+	return page.Section{Heading: heading, Blocks: blocks}
+}

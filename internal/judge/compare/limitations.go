@@ -1,0 +1,107 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"assay.dev/assay/internal/judge/stats/effect"
+	"assay.dev/assay/internal/quantity"
+)
+
+// limitations are the facts that a reader needs to interpret the ratios.
+func (c Comparison) limitations(m matched) []string {
+	all := []string{}
+	if what := loadDifference(m.a, m.b); what != "" {
+		all = append(all, "A and B ran under different loads, and are compared because --force was given: "+what)
+	}
+	if sameRuns(m.a, m.b) {
+		all = append(all, "A and B are the same runs: this compares them with themselves")
+	} else {
+		all = append(all, c.orderLimitations(m)...)
+	}
+	for _, text := range settingDifferences(m.a, m.b) {
+		all = append(all, "not the same in all runs: "+text)
+	}
+	if text := seedDifference(m); text != "" {
+		all = append(all, text)
+	}
+	for _, row := range c.Metrics {
+		if countZeros(row.ValuesA) == len(row.ValuesA) && row.B != nil && *row.B > 0 {
+			all = append(all, fmt.Sprintf("%s: 0 in every run of A, but a median of %s in B, which a ratio cannot show", row.Name, quantity.Format(*row.B, row.Unit)))
+		}
+		if countZeros(row.ValuesB) == len(row.ValuesB) && row.A != nil && *row.A > 0 {
+			all = append(all, fmt.Sprintf("%s: 0 in every run of B, but a median of %s in A, which a ratio cannot show", row.Name, quantity.Format(*row.A, row.Unit)))
+		}
+	}
+	if text := c.tooFew(); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// orderLimitations are limitations that follow from the order of the runs.
+func (c Comparison) orderLimitations(m matched) (all []string) {
+	if !m.pairing.Paired {
+		all = append(all, "not paired: any other change between the runs of A and those of B counts as an effect of B; alternate the runs, ABBA")
+	} else if order := strings.Fields(m.order); len(order) > 1 && strings.Count(m.order, order[0]) == len(order) {
+		all = append(all, fmt.Sprintf("every pair ran in the order %s: drift from run to run counts as an effect of B; alternate the order, ABBA", order[0]))
+	}
+	if text := overlapping(m); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// overlapping names two runs that ran at the same time; empty: none did.
+func overlapping(m matched) string {
+	all := append(append([]Run{}, m.a...), m.b...)
+	for i, x := range all {
+		for _, y := range all[:i] {
+			wx, wy := x.Certificate.Window, y.Certificate.Window
+			if wx.Start.Before(wy.End) && wy.Start.Before(wx.End) {
+				return fmt.Sprintf("%s and %s ran at the same time, and may have disturbed each other", y.Folder, x.Folder)
+			}
+		}
+	}
+	return ""
+}
+
+// seedDifference reports different seeds; empty: none. Each pair may have its own seed.
+func seedDifference(m matched) string {
+	seed := func(r Run) uint64 { return r.Certificate.Environment.Seed }
+	if m.pairing.Paired {
+		n := 0
+		for i := range m.a {
+			if seed(m.a[i]) != seed(m.b[i]) {
+				n++
+			}
+		}
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("seeds differ within %d of %s, and so do arrivals and data: use the same --seed for both runs of a pair", n, count(len(m.a), "pair"))
+	}
+	seeds := map[uint64]bool{}
+	for _, r := range append(append([]Run{}, m.a...), m.b...) {
+		seeds[seed(r)] = true
+	}
+	if len(seeds) == 1 {
+		return ""
+	}
+	return "seeds differ between the runs, and so do arrivals and data: use the same --seed for all"
+}
+
+// tooFew says how many runs a decision needs; empty: there are enough runs.
+func (c Comparison) tooFew() string {
+	what, have, least := "runs of each side", min(len(c.A.Runs), len(c.B.Runs)), effect.MinRuns(1)
+	if c.Pairing.Paired {
+		what, have, least = "pairs", len(c.Pairing.Pairs), effect.MinPairs(1)
+	}
+	switch {
+	case c.Tested == 0 || have >= c.Needed:
+		return ""
+	case have < least:
+		return fmt.Sprintf("too few runs to decide anything: it takes %d %s, and %d for \"changed\" with %s tested together", least, what, c.Needed, count(c.Tested, "metric"))
+	}
+	return fmt.Sprintf("\"changed\" takes %d %s with %s tested together: make more runs, or choose fewer metrics beforehand with --metrics", c.Needed, what, count(c.Tested, "metric"))
+}

@@ -1,0 +1,94 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"assay.dev/assay/internal/observe/wait"
+)
+
+// bottleneck names the component, or says why it names none.
+func (a *analysis) bottleneck(f Findings) *Bottleneck {
+	refused := a.symptoms.incomplete() && a.connectionsRefused(a.hold.sum)
+	switch {
+	case !a.symptoms.any():
+		return &Bottleneck{Component: None, Sentence: a.noneSentence(), Confirm: []string{}}
+	case a.symptoms.aboutTime():
+		b := a.slowest(f)
+		if refused && !a.symptoms.loadDiffers && (b.Component == Undetermined || b.Component == Generator) {
+			return a.refusedInstead(b)
+		}
+		return b
+	case refused:
+		return a.refusedConnections()
+	}
+	return &Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence(), Confirm: []string{}}
+}
+
+// slowest names the component that the time of transactions is charged to.
+func (a *analysis) slowest(f Findings) *Bottleneck {
+	order := a.ranking()
+	leader, second := order[0], order[1]
+	b := &Bottleneck{Component: a.names[leader], Confirm: []string{}}
+	if a.charged[leader] <= 0 {
+		b.Component, b.Sentence = Undetermined, a.noGrowthSentence()
+		return b
+	}
+	share, grown, queued := a.confidence(leader), a.charged[leader]-a.queued[leader], a.queued[leader]
+	b.Confidence, b.Growth = &share, &grown
+	if queued > 0 {
+		b.Queued = &queued
+	}
+	if a.charged[second] > 0 {
+		b.RunnerUp = &Candidate{a.names[second], a.charged[second] - a.queued[second]}
+	}
+	least, _ := interval(slices.Clone(a.resampled[leader]))
+	if doubt := a.doubt(leader, share, least); doubt != "" {
+		a.describeCandidate(b, doubt, f)
+		return b
+	}
+	a.nameEvent(b, f.Waits)
+	if b.Component == Neighbour {
+		b.Client, _ = largestNeighbour(f.Waits)
+	}
+	if b.Component == Downstream && a.retried() {
+		b.Cause = Retries
+	}
+	a.describe(b, f)
+	return b
+}
+
+// ranking orders the components by the time charged to them, the largest first.
+func (a *analysis) ranking() []int {
+	order := make([]int, len(a.charged))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a.charged[j], a.charged[i]) })
+	return order
+}
+
+// nameEvent sets the wait that grew most within the component, if the component is part
+// of the database.
+func (a *analysis) nameEvent(b *Bottleneck, waits []Wait) {
+	if !a.isDatabase(a.index[b.Component]) {
+		return
+	}
+	if b.Component == CPU && a.databaseLacksCPU(a.hold, a.base) {
+		b.Class = wait.CPU // sessions that lack CPU show waits of all kinds
+		return
+	}
+	most := 0.0
+	for _, w := range waits {
+		if w.MsPerTransaction == nil || wait.ComponentOf(w.Class) != b.Component {
+			continue
+		}
+		grown := *w.MsPerTransaction
+		if w.BaselineMsPerTransaction != nil && !a.noBaseline {
+			grown -= *w.BaselineMsPerTransaction
+		}
+		if grown > most {
+			most, b.Class, b.Event, b.Inferred = grown, w.Class, w.Event, w.Inferred
+		}
+	}
+}

@@ -1,0 +1,13 @@
+package diagnose
+
+import (
+	"os"
+	"testing"
+
+	"assay.dev/assay/internal/testing/property"
+)
+
+func TestMain(m *testing.M) {
+	property.Few()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,102 @@
+package stats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"assay.dev/assay/internal/judge/stats/source"
+	"assay.dev/assay/internal/testing/calibration"
+)
+
+func TestLooksSpendAlpha(t *testing.T) {
+	for looks := Looks(1); looks <= MaxLooks; looks++ {
+		spent := 0.0
+		for j := 1; j <= int(looks); j++ {
+			spent += looks.Alpha(j)
+		}
+		if !near(spent, Alpha, 1e-12) {
+			t.Errorf("%d looks spend %g", looks, spent)
+		}
+		if looks.Alpha(0) != 0 || looks.Alpha(int(looks)+1) != 0 {
+			t.Errorf("%d looks have a level for another", looks)
+		}
+	}
+	if Looks(MaxLooks+1).Alpha(1) != 0 {
+		t.Error("more looks than were calibrated have a level")
+	}
+}
+
+// Ten minutes, and up to thirty more.
+var longLoads = []load{{100, 600, 400, 400}, {1000, 600, 100, 100}}
+
+// grown are the seconds of a run at each look.
+func grown(x *series, hold float64) (at []*series) {
+	for j := 1; j <= MaxLooks; j++ {
+		at = append(at, x.until(j*int(hold)))
+	}
+	return at
+}
+
+// decide judges a run at each look.
+func decide(at []*series, limit int, q float64) Outcome {
+	for j, x := range at {
+		test := Test{Q: q, Alpha: Looks(len(at)).Alpha(j + 1)}
+		if i := test.Infer(x.violations(limit), x.countLargest); i.Outcome != Undecided {
+			return i.Outcome
+		}
+	}
+	return Undecided
+}
+
+// TestLooksCalibration simulates runs that continue until they are decided.
+func TestLooksCalibration(t *testing.T) {
+	var rows []calibration.Row
+	at := []float64{1, 0.8, 0.5}
+	for _, s := range []source.Source{
+		source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8), heavyTailed,
+		source.OnOff("on-off, 3 s", 3, 0.2, 4), source.Modulated(2, 0.5), source.Modulated(10, 0.5),
+	} {
+		for _, l := range sized(longLoads) {
+			var limits []float64
+			for _, q := range shares {
+				for _, part := range at {
+					limits = append(limits, s.Limit(part*q, l.rate))
+				}
+			}
+			holds, broken, lock := make([]int, len(limits)), make([]int, len(limits)), sync.Mutex{}
+			each(l.runs, func(run int) {
+				x := simulate(s, l.rate, MaxLooks*l.seconds, limits, rand.New(rand.NewPCG(uint64(run), 7)))
+				looks := grown(x, l.seconds)
+				for i := range limits {
+					outcome := decide(looks, i, shares[i/len(at)])
+					lock.Lock()
+					switch outcome {
+					case Holds:
+						holds[i]++
+					case Broken:
+						broken[i]++
+					}
+					lock.Unlock()
+				}
+			})
+			var cells strings.Builder
+			for i := range limits {
+				if i%len(at) > 0 {
+					fmt.Fprintf(&cells, " %s |", l.percent(holds[i]))
+					continue
+				}
+				fmt.Fprintf(&cells, " %s, %s |", l.percent(holds[i]), l.percent(broken[i]))
+				for what, n := range map[string]int{"hold": holds[i], "are broken": broken[i]} {
+					if share := float64(n) / float64(l.runs); share > l.most() {
+						t.Errorf("%s, %g/s, up to %d looks: %g of the runs %s with p%g at its limit", s.Name, l.rate, MaxLooks, share, what, 100*(1-shares[i/len(at)]))
+					}
+				}
+			}
+			rows = append(rows, l.row(fmt.Sprintf("| %s | %g/s |", s.Name, l.rate), cells.String()))
+		}
+	}
+	compare(t, map[string][]calibration.Row{"looks": rows})
+}

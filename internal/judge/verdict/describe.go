@@ -1,0 +1,169 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
+)
+
+func (e *evidence) rate() Rate {
+	completed := e.ended[metric.Completed]
+	r := Rate{
+		Unit: e.plan.Unit, Target: e.plan.Target, Lowest: e.plan.LowestJudged(),
+		Scheduled: e.scheduled.pointer(), Completed: completed.pointer(), Dropped: e.ended[metric.Dropped].pointer(),
+	}
+	if completed.found && e.seconds > 0 {
+		r.Achieved = pointer(float64(completed.n) / float64(e.seconds))
+	}
+	return r
+}
+
+func (e *evidence) window() Window {
+	w := Window{Seconds: e.seconds, Count: e.windowCount()}
+	for i, s := range e.spans {
+		start, end := time.Unix(s.From, 0).UTC(), time.Unix(s.To, 0).UTC()
+		if i == 0 || start.Before(w.Start) {
+			w.Start = start
+		}
+		if i == 0 || end.After(w.End) {
+			w.End = end
+		}
+	}
+	return w
+}
+
+func (e *evidence) outcomes() Outcomes {
+	return Outcomes{
+		Completed: e.ended[metric.Completed].pointer(),
+		Failed:    e.ended[metric.Failed].pointer(),
+		TimedOut:  e.ended[metric.TimedOut].pointer(),
+		Dropped:   e.ended[metric.Dropped].pointer(),
+	}
+}
+
+// latency describes the transaction, every endpoint by the label name of its requests
+// (other labels, such as the status, are merged), and the script's own times that SLOs
+// judge, by the SLOs' metric and selector. Groups of the script, which are the steps of a
+// journey, are named like "group checkout". An interval takes as long as an SLO does: where
+// there are too many names for the judged seconds, the others have none.
+func (e *evidence) latency() (all []Latency) {
+	add := func(name string, d *distribution) {
+		all = append(all, describe(name, d, (len(all)+1)*len(e.windows) <= spec.MaxJudged))
+	}
+	add(TransactionName, e.distribution(metric.TransactionDuration, nil))
+	seen := map[string]bool{}
+	for _, s := range e.seriesOf(metric.RequestDuration) {
+		name := s.Label("name") // empty also selects the series without one
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if d := e.distribution(metric.RequestDuration, label("name", name)); d.all.Count() > 0 {
+			add(endpointName(name), d)
+		}
+	}
+	for _, s := range e.seriesOf(metric.GroupDuration) {
+		name := strings.TrimPrefix(s.Label("group"), groupSeparator)
+		if name == "" || seen[groupSeparator+name] {
+			continue
+		}
+		seen[groupSeparator+name] = true
+		if d := e.distribution(metric.GroupDuration, label("group", s.Label("group"))); d.all.Count() > 0 {
+			add("group "+name, d)
+		}
+	}
+	for _, s := range e.Plan.Profile.SLOs {
+		name := s.MetricText()
+		if _, known := metric.Find(s.Metric); known || seen[name] || !e.isTime(s.Metric) {
+			continue
+		}
+		seen[name] = true
+		if d := e.distribution(s.Metric, s.Selector); d.all.Count() > 0 {
+			add(name, d)
+		}
+	}
+	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// groupSeparator begins the names of k6's groups, and separates those of nested ones.
+const groupSeparator = "::"
+
+// isTime reports whether a metric of the script is a trend of times.
+func (e *evidence) isTime(name string) bool {
+	return slices.ContainsFunc(e.seriesOf(name), func(s metric.Series) bool { return s.Unit == "ms" })
+}
+
+func endpointName(name string) string {
+	if name == TransactionName {
+		return metric.RequestDuration + " " + name
+	}
+	return cmp.Or(name, "(no name)")
+}
+
+// describe describes a distribution, with intervals or without.
+func describe(name string, d *distribution, intervals bool) Latency {
+	l := Latency{Name: name, Count: int64(d.all.Count())}
+	for _, p := range []struct {
+		q                             float64
+		is, lower, upper, least, most **float64
+	}{
+		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50, &l.AtLeast.P50, &l.AtMost.P50},
+		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90, &l.AtLeast.P90, &l.AtMost.P90},
+		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95, &l.AtLeast.P95, &l.AtMost.P95},
+		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99, &l.AtLeast.P99, &l.AtMost.P99},
+		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999, &l.AtLeast.P999, &l.AtMost.P999},
+	} {
+		if v, ok := d.all.Quantile(p.q); ok {
+			*p.is = &v
+			if intervals {
+				*p.lower, *p.upper = d.interval(p.q)
+			}
+			*p.least, *p.most = d.ends(p.q)
+		}
+	}
+	if highest, ok := d.all.Quantile(1); ok {
+		l.Max = &highest
+		l.AtLeast.Max, l.AtMost.Max = d.ends(1)
+	}
+	if mean, ok := d.all.Mean(); ok {
+		l.Mean = &mean
+	}
+	clear(d.counted) // of a day, 4 MB for each limit
+	return l
+}
+
+func (e *evidence) generator() Generator {
+	g := Generator{Workers: len(e.plan.Workers), Fleet: e.workerTable()}
+	g.FramesExpected, g.FramesReceived, _ = checkStreams(e)
+	g.CPUShare, _, _ = busiestWorker(e)
+	if lag, ok := e.lag.Quantile(0.99); ok {
+		g.WakeupLagP99Ms = &lag
+	}
+	return g
+}
+
+func (e *evidence) ledger() *Ledger {
+	c := e.Ledger
+	if c == nil {
+		return nil
+	}
+	l := &Ledger{
+		Acknowledged: c.Acknowledged, Persisted: c.Persisted,
+		Missing: c.Missing, Duplicated: c.Duplicated, Unacknowledged: c.Unacknowledged,
+	}
+	if lag, ok := c.Lag(0.5); ok {
+		l.PersistLagP50Ms = &lag
+	}
+	if lag, ok := c.Lag(0.99); ok {
+		l.PersistLagP99Ms = &lag
+	}
+	if lag, ok := c.Lag(1); ok {
+		l.PersistLagMaxMs = &lag
+	}
+	return l
+}

@@ -1,0 +1,344 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/spec"
+)
+
+// Recovery is how the system got over one disturbance: a fault that the run injected, the
+// end of that fault, the end of an overload, or a step up in load.
+type Recovery struct {
+	Metric string  // that judges it: recovery_time, settle_time or time_to_scale
+	Number int     // of the fault in the profile, or of the stage in the load, from 1
+	Fault  string  // like "kill b"; empty: a stage of the load
+	End    bool    // the disturbance is the end of the fault, or of the overload
+	Rate   float64 // of the stage, per second; 0: it is a fault
+	At     time.Time
+	// Until is when the load ended, or Rose again: what comes after it is no part of the
+	// recovery.
+	Until time.Time
+	Rose  bool
+	// FirstSuccess is the time from At until the first transaction ended as completed after
+	// the last second, up to the recovery, in which none did.
+	FirstSuccess Between
+	// Recovered is the time from At, or for the end of a fault from the first second that
+	// was broken after it, until the SLOs held again (recoveredFrom). Least is without the
+	// generator's own delay.
+	Recovered Between
+	// Of the transactions that arrived from At until Recovered; nil without data.
+	Scheduled, NotCompleted *int64
+}
+
+// unseen reports that the load ended, or rose again, too early to show anything of the
+// disturbance.
+func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
+
+// unseenText says why nothing is known of an effect: the load went on for too short a time.
+func (r Recovery) unseenText(of string) string {
+	if r.Rose {
+		return "the load rose again too early to show " + of
+	}
+	return "the load ended too early to show " + of
+}
+
+// immediate reports that the SLOs held from the disturbance on.
+func (r Recovery) immediate() bool { return r.Recovered.Most != nil && *r.Recovered.Most == 0 }
+
+// Name is the disturbance, like "the end of kill b" or "the step to 800/s".
+func (r Recovery) Name() string {
+	name := r.Fault
+	switch {
+	case r.Metric == metric.SettleTime:
+		name = "the overload of " + number(r.Rate) + "/s"
+	case r.Metric == metric.TimeToScale:
+		name = "the step to " + number(r.Rate) + "/s"
+	}
+	if r.End {
+		return "the end of " + name
+	}
+	return name
+}
+
+// Between bounds a time in ms: it is known to a second, as frames are. Most is nil where
+// there is no upper bound, as the load ended first; both are nil without data.
+type Between struct{ Least, Most *float64 }
+
+// disturbance is a moment from which the system has to recover.
+type disturbance struct {
+	Recovery
+	fault spec.Fault
+	// begin is how many seconds after at it has begun for certain: what was done to inject a
+	// fault takes a while, and up to spec.Settled to have an effect.
+	begin int64
+	held  int64 // for how many seconds the SLOs must hold to have recovered
+}
+
+// Seconds for which the SLOs must hold after a fault, and after a change in load.
+const (
+	settledSeconds = int64(spec.Settled / time.Second)
+	heldSeconds    = int64(spec.Held / time.Second)
+)
+
+// loadEnd is the unix second in which the load ended.
+func (e *evidence) loadEnd() int64 {
+	end := e.Facts.T0.Add(e.plan.Duration()).Unix()
+	if a := e.Facts.Aborted; a != nil {
+		end = min(end, a.To)
+	}
+	if e.stoppedEarly() && !e.Facts.Ended.IsZero() {
+		end = min(end, e.Facts.Ended.Unix())
+	}
+	return end
+}
+
+// disturbances are the faults that the run injected and ended, the ends of overloads, and
+// the steps up in load, by time.
+func (e *evidence) disturbances() (all []disturbance) {
+	begin := func(at, done time.Time) int64 { return max(0, done.Unix()-at.Unix()) + settledSeconds }
+	for i, f := range e.Plan.Profile.Faults {
+		if i >= len(e.Facts.Faults) {
+			break
+		}
+		fact := e.Facts.Faults[i]
+		if fact.At.IsZero() || fact.Error != "" {
+			continue
+		}
+		r := Recovery{Metric: metric.RecoveryTime, Number: i + 1, Fault: f.String(), At: fact.At}
+		all = append(all, disturbance{Recovery: r, fault: f, begin: begin(fact.At, fact.Done), held: settledSeconds})
+		if !fact.Ended.IsZero() && fact.Ended.Unix() < e.loadEnd() {
+			r.End, r.At = true, fact.Ended
+			all = append(all, disturbance{Recovery: r, fault: f, begin: begin(fact.Ended, fact.EndDone), held: settledSeconds})
+		}
+	}
+	all = append(all, e.loadChanges()...)
+	slices.SortStableFunc(all, func(a, b disturbance) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// recovering is the time in which the system was recovering from a disturbance, which an
+// SLO judges up to its limit.
+type recovering struct {
+	record.Span
+	metric string
+}
+
+// recoveries judges each disturbance, and returns the seconds in which the system was
+// recovering from it. Of a fault from which the system recovers only once it is ended, that
+// end is a part of the recovery. There is no data on a disturbance that took effect too late
+// for the load to show it. A recovery from a change in load is over when the load rises again:
+// what the system does from then on is due to that.
+func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
+	for _, d := range e.disturbances() {
+		r := d.Recovery
+		from, end := r.At.Unix(), e.loadEnd()
+		if r.Rose && r.Until.Unix() <= end {
+			end = r.Until.Unix()
+		} else {
+			r.Rose = false
+		}
+		r.Until = time.Unix(end, 0).UTC()
+		o := e.over(record.Span{From: from, To: end})
+		if d.begin+d.held > o.seconds || !o.scheduled.found {
+			all = append(all, r)
+			continue
+		}
+		samples := o.sampledViolations()
+		first, most, recovered := o.recoveredFrom(samples, d, func(v violations) []stats.Batch { return v.possible })
+		leastFirst, least, _ := o.recoveredFrom(samples, d, func(v violations) []stats.Batch { return v.cleared })
+		since := func(second int64) float64 {
+			return max(0, float64(time.Unix(from+second, 0).Sub(r.At))/float64(time.Millisecond))
+		}
+		// The end of a fault may show only later: that is when the recovery begins.
+		later := r.End && r.Metric == metric.RecoveryTime
+		if later {
+			r.Recovered.Least = pointer(1000 * float64(max(0, least-leastFirst-1)))
+		} else {
+			r.Recovered.Least = pointer(since(least - 1))
+		}
+		switch {
+		case !recovered:
+		case later:
+			r.Recovered.Most = pointer(1000 * float64(most-first))
+		default:
+			r.Recovered.Most = pointer(since(most))
+		}
+		if success, answered := o.firstCompleted(most); e.has(metric.EndedTransactions, nil) {
+			r.FirstSuccess.Least = pointer(since(success))
+			if answered {
+				r.FirstSuccess.Most = pointer(since(success + 1))
+			}
+		}
+		u := e.over(record.Span{From: from, To: from + max(1, most)})
+		r.Scheduled, r.NotCompleted = pointer(u.scheduled.n), pointer(u.notCompleted())
+		all = append(all, r)
+		switch {
+		case most == 0:
+		case r.Metric == metric.RecoveryTime: // a transaction that arrived just before was under way
+			cuts = append(cuts, recovering{record.Span{From: from + first - 1, To: from + most}, r.Metric})
+		default:
+			cuts = append(cuts, recovering{record.Span{From: from, To: from + most}, r.Metric})
+		}
+	}
+	return all, cuts
+}
+
+// over is the evidence on other seconds than the judged ones.
+func (e *evidence) over(spans ...record.Span) *evidence {
+	o := *e
+	o.own = nil
+	o.restrict(spans, nil)
+	return &o
+}
+
+// recoveryText says what the system recovered from, of some disturbances, and how fast;
+// empty: there were none.
+func (e *evidence) recoveryText(of func(Recovery) bool) string {
+	var texts []string
+	for _, f := range e.perFlow() {
+		for _, r := range f.recovered {
+			if of(r) {
+				texts = append(texts, f.inFlow(r.text()))
+			}
+		}
+	}
+	return joinFirst(texts, 4)
+}
+
+// text is a recovery in words.
+func (r Recovery) text() string {
+	name, over := r.Name(), "recovered"
+	if r.Metric == metric.SettleTime {
+		over = "settled"
+	} else if r.Metric == metric.TimeToScale {
+		over = "scaled"
+	}
+	switch {
+	case r.unseen():
+		return name + ": " + r.unseenText("its effect")
+	case r.Recovered.Most == nil:
+		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.Recovered.Least/1000))
+	}
+	return fmt.Sprintf("%s: %s within %s s", name, over, number(*r.Recovered.Most/1000))
+}
+
+// recoveredFrom finds the first second that is broken, of those up to the disturbance's
+// begin, and the first one after the last of these that is not: from which the SLOs hold. A
+// second is broken unless in it alone, with the next one, and so on for as long as the SLOs
+// must hold, at most the share of samples violates that each SLO allows, and three standard
+// deviations of chance. Without a broken second both are 0; ok is false if the SLOs do not
+// hold again, and n is then the number of seconds.
+func (e *evidence) recoveredFrom(all []sampled, d disturbance, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
+	// held is how many seconds from one on hold together, d.held if it is not broken.
+	held := func(at int64) int64 {
+		least := d.held
+		for _, v := range all {
+			least = min(least, holdTogether(counted(v.violations)[at:at+d.held], v.share))
+		}
+		return least
+	}
+	last := e.seconds - d.held
+	first = -1
+	for at := int64(0); at <= min(d.begin, last); at++ {
+		seconds := held(at)
+		if seconds == d.held {
+			continue
+		}
+		if first < 0 {
+			first = at + seconds
+		}
+		n = at + 1
+	}
+	if first < 0 {
+		return 0, 0, true
+	}
+	for ; n <= last; n++ {
+		if held(n) == d.held {
+			return first, max(n, first), true
+		}
+	}
+	return first, e.seconds, false
+}
+
+// sampled is the violations of an SLO, and the share of samples that it allows.
+type sampled struct {
+	violations
+	share float64
+}
+
+// sampledViolations counts the violations of every SLO that samples decide, and of
+// throughput.
+func (e *evidence) sampledViolations() (all []sampled) {
+	for _, s := range e.Plan.Profile.SLOs {
+		if s.Sampled() && e.diluted(s) {
+			all = append(all, sampled{e.workersAlone().violationsOf(s), s.AllowedShare()})
+		}
+		if s.Sampled() {
+			all = append(all, sampled{e.violationsOf(s), s.AllowedShare()})
+		}
+	}
+	return append(all, sampled{e.throughputViolations(), 1 - minThroughput})
+}
+
+// holdTogether is how many seconds hold: the first one alone, the first two together, and
+// so on. Seconds without a sample say nothing.
+func holdTogether(seconds []stats.Batch, q float64) int64 {
+	total := stats.Batch{}
+	for i, b := range seconds {
+		total.N, total.K = total.N+b.N, total.K+b.K
+		if total.K > q*total.N+3*math.Sqrt(total.N*q*(1-q)) {
+			return int64(i)
+		}
+	}
+	return int64(len(seconds))
+}
+
+// firstCompleted is the second after the last one, among the first n+1, in which no
+// transaction ended as completed; ok is false where there is no such second.
+func (e *evidence) firstCompleted(n int64) (second int64, ok bool) {
+	for i, ended := range e.counts(metric.EndedTransactions, nil) {
+		if int64(i) <= n && ended == 0 {
+			second = int64(i) + 1
+		}
+	}
+	return second, second < e.seconds
+}
+
+// withoutRecovery cuts the seconds in which the system was recovering out of the judged
+// windows, each for as long as the profile allows, and returns what is left, with the window
+// of each part: the parts of a window are judged together.
+func (e *evidence) withoutRecovery(windows []record.Span, cuts []recovering) (spans []record.Span, windowOf []int) {
+	for i, w := range windows {
+		parts := []record.Span{w}
+		for _, cut := range cuts {
+			limit, ok := e.Plan.Profile.Limit(cut.metric)
+			if !ok {
+				continue
+			}
+			seconds := int64(math.Ceil(limit.Seconds()))
+			if cut.metric == metric.RecoveryTime {
+				seconds++ // the one before the fault
+			}
+			to := min(cut.To, cut.From+seconds)
+			var rest []record.Span
+			for _, p := range parts {
+				for _, part := range []record.Span{{From: p.From, To: min(p.To, cut.From)}, {From: max(p.From, to), To: p.To}} {
+					if part.Seconds() > 0 {
+						rest = append(rest, part)
+					}
+				}
+			}
+			parts = rest
+		}
+		for _, p := range parts {
+			spans, windowOf = append(spans, p), append(windowOf, i)
+		}
+	}
+	return spans, windowOf
+}

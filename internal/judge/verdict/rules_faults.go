@@ -1,0 +1,42 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+
+	"assay.dev/assay/internal/observe/record"
+)
+
+// faultsRule is the id of faultsInjected, which applies to profiles with faults only.
+const faultsRule = "faults"
+
+// faultsInjected: the run did to the system what the profile says.
+func faultsInjected(e *evidence) Rule {
+	planned := e.Plan.Profile.Faults
+	r := Rule{
+		Observed: pointer(0.0), Limit: pointer(float64(len(planned))), Unit: "faults",
+		Outcome: Pass,
+		Advice:  "Check the node or the command of the fault by hand, then run again.",
+	}
+	var problems []string
+	for i, f := range planned {
+		var fact record.Fault
+		if i < len(e.Facts.Faults) {
+			fact = e.Facts.Faults[i]
+		}
+		switch {
+		case fact.EndError != "":
+			problems = append(problems, fmt.Sprintf("fault %d (%s) could not be ended: %s", i+1, f, fact.EndError))
+			continue
+		case fact.Error != "" || fact.At.IsZero():
+			problems = append(problems, fmt.Sprintf("fault %d (%s) was not injected: %s", i+1, f, cmp.Or(fact.Error, "no reason given")))
+			continue
+		}
+		*r.Observed++
+	}
+	r.Detail = fmt.Sprintf("%d of %d faults were injected and ended", int(*r.Observed), len(planned))
+	if len(problems) > 0 {
+		r.Outcome, r.Detail = Invalid, joinFirst(problems, 3)
+	}
+	return r
+}

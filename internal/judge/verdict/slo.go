@@ -1,0 +1,135 @@
+package verdict
+
+import (
+	"slices"
+
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
+)
+
+// minThroughput is the share of scheduled transactions that must complete
+// (RULEBOOK section 2c, throughput).
+const minThroughput = 0.99
+
+// Throughput is an implicit SLO of every profile.
+const (
+	ThroughputMetric     = "throughput"
+	ThroughputExpression = "completed/scheduled>=0.99"
+)
+
+func judgeSLOs(e *evidence) []SLO {
+	all := make([]SLO, 0, len(e.Plan.Profile.SLOs)+1)
+	for _, s := range e.Plan.Profile.SLOs {
+		switch {
+		case s.OfGauge():
+			all = append(all, judgeGauge(e, s))
+		case s.Metric == metric.RecoveryTime, s.Metric == metric.SettleTime, s.Metric == metric.TimeToScale:
+			all = append(all, judgeRecovery(e, s))
+		case s.Metric == metric.Goodput:
+			all = append(all, judgeGoodput(e, s))
+		case s.Metric == metric.Invariants:
+			all = append(all, judgeInvariants(e, s))
+		case !s.Sampled():
+			all = append(all, judgeLedgerSLO(e, s))
+		case s.Aggregate == spec.Rate:
+			all = append(all, e.worseAlone(s, judgeRate(e, s), judgeRate))
+		default:
+			all = append(all, e.worseAlone(s, judgeLatency(e, s), judgeLatency))
+		}
+	}
+	if len(e.flows) > 0 { // the throughput of each is judged
+		if e.aborted != nil {
+			all = markTruncated(all)
+		}
+		if e.abortIsSLO() {
+			all = append(all, judgeAbort(e))
+		}
+		return all
+	}
+	throughput := judgeThroughput(e)
+	if e.aborted != nil {
+		all = markTruncated(append(all, throughput))
+		if e.abortIsSLO() {
+			all = append(all, judgeAbort(e))
+		}
+		return all
+	}
+	if throughput.Outcome == Fail && e.sentAnything() && !e.stoppedEarly() {
+		downgradeWithoutData(all)
+	}
+	return append(all, throughput)
+}
+
+// sentAnything reports whether any transaction sent anything to the system in the
+// judged windows or later: a script that throws before its first request shows nothing
+// of the system. Data sent to a system that never answers are reported only when the
+// transactions time out, which may be after the window. Data sent by setup() have no
+// scenario and do not count.
+func (e *evidence) sentAnything() bool {
+	for _, s := range e.Timeline.Series(metric.DataSent) {
+		if scenario := s.Label("scenario"); scenario != "" {
+			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.sinceFirstWindow()); n > 0 {
+				return true
+			}
+		}
+	}
+	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.sinceFirstWindow()); n > 0 {
+		return true
+	}
+	return e.tally(metric.RequestFailed+metric.RateTotal, nil).n > 0
+}
+
+// downgradeWithoutData makes SLOs without data undecided, for a system that certainly
+// failed because it left too many transactions uncompleted. That later steps of a
+// transaction have no sample, or the ledger no entry, is then part of that failure,
+// which INVALID would hide.
+func downgradeWithoutData(slos []SLO) {
+	for i := range slos {
+		if slos[i].Outcome == Invalid {
+			slos[i].Outcome = Inconclusive
+		}
+	}
+}
+
+func newSLO(s spec.SLO, unit string) SLO {
+	return SLO{Flow: s.Flow, Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
+}
+
+// decideByCount decides a condition on this run alone: PASS needs the most possible
+// violations within the limit, FAIL the certain ones over it.
+func decideByCount(lo, hi, allowed int64) Outcome {
+	switch {
+	case hi <= allowed:
+		return Pass
+	case lo > allowed:
+		return Fail
+	default:
+		return Inconclusive
+	}
+}
+
+// failed reports whether the system failed an SLO. These are decided without the
+// generator's share; an abort is decided during the run, with it, and does not count.
+func (e *evidence) failed() bool {
+	slos := e.slos
+	if e.abortIsSLO() && len(slos) > 0 {
+		slos = slos[:len(slos)-1] // judgeAbort's
+	}
+	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })
+}
+
+// passes reports whether every SLO holds.
+func (e *evidence) passes() bool {
+	return !anySLO(e.slos, Inconclusive) && !anySLO(e.slos, Invalid) && !e.failed()
+}
+
+func anySLO(slos []SLO, o Outcome) bool {
+	return slices.ContainsFunc(slos, func(s SLO) bool { return s.Outcome == o })
+}
+
+func passOrFail(ok bool) Outcome {
+	if ok {
+		return Pass
+	}
+	return Fail
+}

@@ -1,0 +1,113 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/spec"
+)
+
+// Aborted is the abort condition that stopped the run.
+type Aborted struct {
+	Condition  string // the metric or the name that the profile gives it
+	Expression string
+	Protects   string // like "the target" or "the neighbour orders"
+	OfLoad     bool   // it is on a rate of the load, and a row of the SLOs; false: no SLO of the system
+	Truncated  bool   // it cut short what the SLOs judge, so that the run cannot PASS
+	Unit       string // of Limit and Observed
+	Limit      float64
+	From, To   time.Time // when it held
+	Observed   []Observed
+}
+
+// Observed is what was read in one second.
+type Observed struct {
+	At    time.Time // the start of the second
+	Value float64
+}
+
+// guarded reports whether a condition on something else than the load decides the run.
+func (e *evidence) guarded() bool { return e.aborted != nil && e.aborted.Guards() }
+
+// abortIsSLO reports whether the abort is a row of these SLOs: that of the whole run.
+func (e *evidence) abortIsSLO() bool { return e.aborted != nil && !e.guarded() && e.flow() == "" }
+
+func (e *evidence) abortion() *Aborted {
+	a := e.Facts.Aborted
+	if a == nil {
+		return nil
+	}
+	out := &Aborted{
+		Condition: a.Metric, Expression: a.Expression, Protects: a.Protects, OfLoad: !a.Guards(), Truncated: e.aborted != nil,
+		Unit: a.Unit, Limit: a.Limit, From: time.Unix(a.From, 0).UTC(), To: time.Unix(a.To, 0).UTC(),
+	}
+	switch {
+	case out.OfLoad:
+		out.Protects, out.Unit = "the target", "share"
+	case out.Unit == "":
+		out.Unit = "count"
+	}
+	for _, r := range a.Observed {
+		out.Observed = append(out.Observed, Observed{time.Unix(r.Second, 0).UTC(), r.Value})
+	}
+	return out
+}
+
+// judgeAbort reports the rate of the load that stopped the run as a failed SLO: by its
+// profile, a system under which it holds does not sustain the load.
+func judgeAbort(e *evidence) SLO {
+	a := e.aborted
+	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Limit, Basis: spec.Counted, Outcome: Fail}
+	if a.Total > 0 {
+		samples, violations := int64(math.Round(a.Total)), int64(math.Round(a.Occurred))
+		out.Observed, out.Samples, out.Violations = pointer(a.Occurred/a.Total), &samples, &violations
+	}
+	return out
+}
+
+// markTruncated makes PASS and INVALID undecided: a truncated window cannot show that
+// an SLO holds, or that it would have no data.
+func markTruncated(slos []SLO) []SLO {
+	for i := range slos {
+		if slos[i].Outcome == Pass || slos[i].Outcome == Invalid {
+			slos[i].Outcome = Inconclusive
+		}
+	}
+	return slos
+}
+
+// abortText says when and why the run was aborted.
+func (e *evidence) abortText() string {
+	a := e.aborted
+	when := fmt.Sprintf("%d s after its start, before its judged windows", a.To-e.Facts.T0.Unix())
+	if a.To >= e.Facts.T0.Add(e.judgedEnd()).Unix() {
+		when = fmt.Sprintf("%d s after its start, %s,", a.To-e.Facts.T0.Unix(), e.beyondWindows())
+	} else if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
+		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())
+	}
+	text := fmt.Sprintf("aborted %s %s", when, a)
+	if a.Guards() {
+		text += e.abortion().observedText() + "; that is a condition of the profile, not an SLO of the system"
+	}
+	return text
+}
+
+// observedText is the range of what was read: ", 31 % to 52 % observed".
+func (a *Aborted) observedText() string {
+	if len(a.Observed) == 0 {
+		return ""
+	}
+	var values []float64
+	for _, o := range a.Observed {
+		values = append(values, o.Value)
+	}
+	least, most := quantity.Near(slices.Min(values), a.Limit, a.Unit), quantity.Near(slices.Max(values), a.Limit, a.Unit)
+	if least == most {
+		return ", " + least + " observed"
+	}
+	return fmt.Sprintf(", %s to %s observed", least, most)
+}

@@ -1,0 +1,127 @@
+package verdict
+
+import (
+	"slices"
+
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/judge/stats/effect"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
+)
+
+// class is one endpoint of an SLO on several endpoints.
+type class struct {
+	slo     spec.SLO // with the endpoint's name in its selector
+	p       float64  // probability of at least this many violations, were the endpoint exactly at its limit
+	over    bool     // more violations than the endpoint's own samples allow
+	perhaps bool     // likewise, if all those count that other senders' buckets or intervals leave open
+	outcome Outcome  // Fail, or 0
+	alone   bool     // by the samples of the workers alone
+}
+
+// of is the evidence by which the class was judged.
+func (c class) of(e *evidence) *evidence {
+	if c.alone {
+		return e.workersAlone()
+	}
+	return e
+}
+
+// judgeClasses judges each endpoint by itself: a fast and frequent one must not hide
+// another. As there may be a thousand, an endpoint fails only after Holm's correction
+// over all endpoints of the SLO (RULEBOOK section 2b).
+func judgeClasses(e *evidence) (all []class) {
+	for _, s := range e.Plan.Profile.SLOs {
+		if s.Metric != metric.RequestDuration && s.Metric != metric.RequestFailed || s.Aggregate == spec.Max {
+			continue
+		}
+		classes := e.judgeEndpoints(s)
+		if e.diluted(s) {
+			for _, alone := range e.workersAlone().judgeEndpoints(s) {
+				i := slices.IndexFunc(classes, func(c class) bool { return c.slo.MetricText() == alone.slo.MetricText() })
+				if with := classes[i]; alone.outcome > with.outcome || alone.outcome == with.outcome && (alone.over && !with.over || alone.perhaps && !with.perhaps) {
+					alone.alone = true
+					classes[i] = alone
+				}
+			}
+		}
+		all = append(all, classes...)
+	}
+	return all
+}
+
+// judgeEndpoints judges each endpoint of an SLO.
+func (e *evidence) judgeEndpoints(s spec.SLO) (classes []class) {
+	for _, endpoint := range e.endpoints(s) {
+		if c, ok := e.judgeClass(endpoint); ok {
+			classes = append(classes, c)
+		}
+	}
+	holm(classes)
+	return classes
+}
+
+// holm fails the endpoints that are broken at stats.Alpha, adjusted for their number.
+func holm(classes []class) {
+	ps := make([]*float64, len(classes))
+	for i := range classes {
+		ps[i] = &classes[i].p
+	}
+	for i, adjusted := range effect.Holm(ps) {
+		if *adjusted <= stats.Alpha {
+			classes[i].outcome = Fail
+		}
+	}
+}
+
+// judgeClass computes p of an endpoint. It is false where the endpoint has no sample.
+func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
+	c := class{slo: s, p: 1}
+	v := e.violationsOf(s)
+	counted := e.withoutDisplaced(v.cleared)
+	total, most, q := stats.Sum(counted), stats.Sum(v.possible), s.AllowedShare()
+	if most.N == 0 {
+		return c, false
+	}
+	allowed := float64(stats.Allowed(q, int64(most.N)))
+	c.over, c.perhaps = most.K-v.doubt > allowed, most.K > allowed
+	if !c.perhaps {
+		return c, true // needs no test, like most of a thousand endpoints
+	}
+	switch {
+	case total.K == 0:
+	case q <= 0:
+		c.p = 0
+	case total.K >= total.N:
+		c.p = stats.AtLeast(total.N, total.N, q)
+	default:
+		deff := stats.Test{Q: q, Alpha: stats.Alpha}.Infer(counted, v.series.countLargest).DesignEffect
+		if finite(deff) {
+			c.p = stats.AtLeast(total.N/deff, total.K/deff, q)
+		}
+	}
+	return c, true
+}
+
+// endpoints splits an SLO on several endpoints into one for each; nil where it selects
+// a name, or where there is only one endpoint.
+func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
+	names := map[string]bool{}
+	for _, l := range s.Selector {
+		if l.Key == "name" {
+			return nil
+		}
+	}
+	for _, series := range e.seriesOf(metric.RequestDuration) {
+		if name := series.Label("name"); name != "" && series.Matches(s.Selector) && !names[name] {
+			names[name] = true
+			endpoint := s
+			endpoint.Selector = append([]metric.Label{{Key: "name", Value: name}}, s.Selector...)
+			all = append(all, endpoint)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}

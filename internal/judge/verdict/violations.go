@@ -1,0 +1,277 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/spec"
+)
+
+// violations counts the samples that violate a condition in each judged second.
+type violations struct {
+	// As measured: for certain, and possibly. The two are the same where the workers
+	// counted exactly.
+	certain, possible []stats.Batch
+	// cleared are the certain violations without the time that the generator itself
+	// added (RULEBOOK section 1a).
+	cleared []stats.Batch
+	// booked are the samples of a rate that belong to a judged second for certain; only
+	// those of other senders may not, and then the violations are uncertain too.
+	booked    []stats.Batch
+	uncertain bool
+	doubt     float64 // possible violations of other senders that are not certain
+	lumped    bool    // samples of several seconds are booked together
+	// series is the latency from whose largest values the correlation of neighbouring
+	// samples is estimated.
+	series *distribution
+}
+
+// possibleCleared are the possible violations without the time that the generator
+// itself added.
+func (v violations) possibleCleared() []stats.Batch {
+	all := slices.Clone(v.possible)
+	for i := range all {
+		all[i].K = max(0, all[i].K-max(0, v.certain[i].K-v.cleared[i].K))
+	}
+	return all
+}
+
+// violationsOf counts the samples that violate an SLO on samples.
+func (e *evidence) violationsOf(s spec.SLO) violations {
+	if s.Aggregate == spec.Rate {
+		return e.rateViolations(s)
+	}
+	return e.latencyViolations(s, e.distribution(s.Metric, s.Selector))
+}
+
+// latencyViolations counts the samples that violate an SLO on latency by the workers'
+// exact counters. Where these do not cover the workers' samples (thresholds other than
+// the run's) it bounds them by the histogram's buckets, as always those of other senders.
+func (e *evidence) latencyViolations(s spec.SLO, d *distribution) violations {
+	v := violations{series: d}
+	if exact := e.exactCounts(s, metric.Violations); stats.Sum(exact).N > 0 && stats.Sum(exact).N >= float64(d.own) {
+		v.certain, v.possible = exact, exact
+		v.cleared = e.exactCleared(s, exact)
+	} else {
+		v.certain, v.possible = e.boundedViolations(s, d)
+	}
+	if v.cleared == nil {
+		v.cleared = e.certainlyCleared(s, d)
+	}
+	v.possible = e.addOpenRequests(s, v.possible)
+	e.foreignLatency(s, d).addTo(&v)
+	return v
+}
+
+// exactCounts are exact counts of the workers for this SLO, by second.
+func (e *evidence) exactCounts(s spec.SLO, name string) []stats.Batch {
+	selector := label("slo", s.ID())
+	return e.bySecond(e.counts(metric.Judged, selector), e.counts(name, selector))
+}
+
+// exactCleared are the exact counts of cleared violations; nil where there are
+// violations and no worker counted cleared ones, as in old records.
+func (e *evidence) exactCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
+	if stats.Sum(exact).K > 0 && !e.has(metric.ViolationsCleared, label("slo", s.ID())) {
+		return nil
+	}
+	return e.exactCounts(s, metric.ViolationsCleared)
+}
+
+// addOpenRequests adds, as possible violations, the requests that were still open when
+// the run ended, by the time that they had taken until then.
+func (e *evidence) addOpenRequests(s spec.SLO, possible []stats.Batch) []stats.Batch {
+	failures := s.Metric == metric.RequestFailed
+	if !failures && !metric.IsRequestTime(s.Metric) || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
+		return possible
+	}
+	possible = slices.Clone(possible)
+	e.distribution(metric.OpenRequests, nil).each(func(i int, h *metric.Hist) {
+		open := h.Count()
+		if !failures {
+			_, open = h.AtLeast(s.LeastViolating())
+		}
+		possible[i].N += float64(open)
+		possible[i].K += float64(open)
+	})
+	return possible
+}
+
+// has reports whether the record has a matching series.
+func (e *evidence) has(name string, selector []metric.Label) bool {
+	return slices.ContainsFunc(e.Timeline.Series(name), func(s metric.Series) bool { return s.Matches(selector) })
+}
+
+// boundedViolations bounds the violations as measured by the histogram's buckets.
+func (e *evidence) boundedViolations(s spec.SLO, d *distribution) (certain, possible []stats.Batch) {
+	bound := s.LeastViolating()
+	bad, exact := e.violatingOutcomes(s)
+	d.eachOwn(func(i int, h *metric.Hist) {
+		low, high := atLeast(h, bound)
+		n, window := float64(h.Count()), e.windows[i]
+		if exact {
+			low = min(n, max(low, bad[i]))
+		}
+		// Some of the failed ones may be slow as well, and are already counted.
+		high = min(n, max(low, high+bad[i]))
+		certain = append(certain, stats.Batch{N: n, K: low, Stratum: window})
+		possible = append(possible, stats.Batch{N: n, K: high, Stratum: window})
+	})
+	return certain, possible
+}
+
+// atLeast bounds the number of observations at or over a limit. At least the largest one
+// is for certain, as histograms know it better than by its bucket.
+func atLeast(h *metric.Hist, limit float64) (low, high float64) {
+	lo, hi := h.AtLeast(limit)
+	if highest, ok := h.Max(); ok && highest >= limit {
+		lo = max(lo, 1)
+	}
+	return float64(lo), float64(hi)
+}
+
+// certainlyCleared is a lower bound, by the histogram, of the violations without the
+// generator's share: the samples that exceed the bound by more than the generator can
+// have added. That is all its stall time from the second of the sample until the
+// slowest sample of that second ended, and for transactions their late start too, see
+// minOverBound. Failures count only where the generator did not stall.
+func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stats.Batch) {
+	bound := s.LeastViolating()
+	bad, exact := e.violatingOutcomes(s)
+	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
+	lag := &metric.Hist{}
+	first := make([]int64, len(e.windows)) // unix second of each
+	for i, n := 0, 0; i < len(e.spans); i++ {
+		for at := e.spans[i].From; at < e.spans[i].To; at, n = at+1, n+1 {
+			first[n] = at
+		}
+	}
+	d.eachOwn(func(i int, h *metric.Hist) {
+		second, n := first[i], float64(h.Count())
+		added := 0.0
+		slowest, _ := h.Max()
+		for t := int64(0); t <= int64(math.Ceil(min(slowest, float64(e.maxTransactionMs()))/1000))+1; t++ {
+			added += stalls[second+t]
+		}
+		stalled := added > 0
+		late := lag // stays empty for requests
+		if late.Reset(); s.OfTransactions() {
+			e.Timeline.MergeHist(late, metric.GeneratorLag, nil, record.Span{From: second, To: second + 1})
+		}
+		k := minOverBound(h, late, bound+added)
+		if exact && !stalled {
+			k = max(k, bad[i]-e.lost(second))
+		}
+		certain = append(certain, stats.Batch{N: n, K: min(n, max(0, k)), Stratum: e.windows[i]})
+	})
+	return certain
+}
+
+// minOverBound is the certain number of samples at or over a bound after subtracting a
+// delay of which only the distribution is known. For any x it is at least the number
+// of samples at or over bound + x, less the number delayed by more than x (Fréchet's
+// inequality); the result is the largest over several x.
+func minOverBound(h, delay *metric.Hist, bound float64) (k float64) {
+	at := func(x, delayed float64) {
+		certain, _ := atLeast(h, bound+x)
+		k = max(k, certain-delayed)
+	}
+	longest, _ := delay.Max()
+	at(longest, 0)
+	for _, q := range []float64{0.1, 0.5, 0.75, 0.9, 0.95, 0.99} {
+		if x, ok := delay.Quantile(q); ok {
+			_, over := delay.AtLeast(math.Nextafter(x, math.Inf(1)))
+			at(x, float64(over))
+		}
+	}
+	return k
+}
+
+// lost counts the arrivals of a second that the generator itself lost.
+func (e *evidence) lost(second int64) float64 {
+	n, _ := e.Timeline.Sum(metric.GeneratorDropped, nil, record.Span{From: second, To: second + 1})
+	return n
+}
+
+// maxTransactionMs is how long a transaction can matter after the start of its second.
+func (e *evidence) maxTransactionMs() int64 {
+	return int64((e.plan.Timeout + time.Second) / time.Millisecond)
+}
+
+// violatingOutcomes counts in each second the samples that violate whatever their
+// latency: uncompleted transactions and failed requests. It is too high, and not exact,
+// where the selector has a label that the outcome does not have.
+func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
+	switch {
+	case s.OfTransactions():
+		return e.notCompletedBySecond(), true
+	case metric.IsRequestTime(s.Metric):
+		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {
+			return e.counts(metric.RequestFailed+metric.RateOccurred, s.Selector), true
+		}
+		return e.counts(metric.RequestFailed+metric.RateOccurred, nil), false
+	}
+	return make([]float64, len(e.windows)), true
+}
+
+// rateViolations counts the samples that violate an SLO on a rate. Rates always have
+// exact counters: those of the SLO, or the two of the metric itself.
+func (e *evidence) rateViolations(s spec.SLO) violations {
+	v := violations{series: e.latencySeries(s)}
+	exact := e.exactCounts(s, metric.Violations)
+	totals := e.counts(s.Metric+metric.RateTotal, s.Selector)
+	if n := stats.Sum(exact).N; n > 0 && n >= sum(totals) {
+		v.certain, v.cleared = exact, e.exactCleared(s, exact)
+	} else {
+		v.certain = e.bySecond(totals, e.counts(s.Metric+metric.RateOccurred, s.Selector))
+		if s.AtLeast() {
+			for i := range v.certain {
+				v.certain[i].K = v.certain[i].N - v.certain[i].K
+			}
+		}
+	}
+	if v.cleared == nil {
+		v.cleared = e.withoutUnanswered(s, v.certain)
+	}
+	v.possible, v.booked = e.addOpenRequests(s, v.certain), v.certain
+	e.foreignRate(s).addTo(&v)
+	return v
+}
+
+// withoutUnanswered omits failed requests without an answer in seconds in which the
+// generator stalled: the generator may be the cause.
+func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.Batch {
+	if s.Metric != metric.RequestFailed {
+		return counted
+	}
+	cleared := slices.Clone(counted)
+	unanswered := e.counts(metric.Requests, append(label("status", "0"), s.Selector...))
+	for i, stalled := range e.counts(metric.GeneratorStall, nil) {
+		if stalled > 0 {
+			cleared[i].K = max(0, cleared[i].K-unanswered[i])
+		}
+	}
+	return cleared
+}
+
+// latencySeries is the latency whose correlation is used for a rate with few
+// violations: that of its requests, else that of the transaction.
+func (e *evidence) latencySeries(s spec.SLO) *distribution {
+	if s.Metric == metric.RequestFailed {
+		if d := e.distribution(metric.RequestDuration, s.Selector); d.all.Count() > 0 {
+			return d
+		}
+	}
+	return e.distribution(metric.TransactionDuration, nil)
+}
+
+func sum(all []float64) (total float64) {
+	for _, v := range all {
+		total += v
+	}
+	return total
+}

@@ -1,0 +1,101 @@
+package arrivals
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/lib"
+	"go.k6.io/k6/lib/executor"
+
+	"assay.dev/assay/internal/load/mark"
+	"assay.dev/assay/internal/plan"
+)
+
+// ExecutorType is the executor's name in k6's configuration.
+const ExecutorType = "assay-arrivals"
+
+// Parameters are the plan's part of a k6 scenario.
+type Parameters struct {
+	Stages   []plan.Stage  `json:"stages"`
+	Seed     uint64        `json:"seed"`
+	Even     bool          `json:"even"`
+	Closed   bool          `json:"closed,omitempty"` // the closed model: a VU begins a transaction when its last one has ended
+	VUs      int           `json:"vus"`
+	Timeout  time.Duration `json:"timeout_ns"`
+	Think    time.Duration `json:"think_ns,omitempty"` // longest time that a transaction waits by think()
+	RunSetup bool          `json:"run_setup"`          // this worker runs setup() for the whole fleet
+	Hosts    []string      `json:"hosts"`              // allowed targets, in addition to loopback
+}
+
+// Register makes the executor known to k6, and returns its VUs. start waits for the
+// fleet's common start; nil starts at the next whole second. marks are of the requests;
+// nil: none.
+func Register(start Starter, marks *mark.Marks) *VUs {
+	shared := &process{starter: start}
+	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
+		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), process: shared, marks: marks}
+		err := json.Unmarshal(raw, c)
+		return c, err
+	})
+	return &shared.vus
+}
+
+// executorConfig is the executor's configuration in k6.
+type executorConfig struct {
+	executor.BaseConfig
+	Parameters Parameters `json:"assay"`
+
+	process *process
+	marks   *mark.Marks
+}
+
+var _ lib.ExecutorConfig = &executorConfig{}
+
+func (c *executorConfig) duration() time.Duration {
+	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
+}
+
+// Validate checks the parameters, which come from the plan.
+func (c *executorConfig) Validate() []error {
+	errs := c.BaseConfig.Validate()
+	if len(c.Parameters.Stages) == 0 {
+		errs = append(errs, errors.New("want at least one stage"))
+	}
+	if c.Parameters.VUs < 1 {
+		errs = append(errs, errors.New("want at least one VU"))
+	}
+	if c.Parameters.Timeout <= 0 {
+		errs = append(errs, errors.New("the timeout must be positive"))
+	}
+	return errs
+}
+
+// longest is how long a transaction may take by the clock.
+func (p Parameters) longest() time.Duration { return p.Timeout + p.Think }
+
+// GetGracefulStop is how long transactions may run after the last arrival.
+func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.longest() }
+
+// GetExecutionRequirements requests all VUs from the start.
+func (c *executorConfig) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
+	return []lib.ExecutionStep{
+		{PlannedVUs: uint64(c.Parameters.VUs)},
+		{TimeOffset: c.duration() + c.Parameters.longest()},
+	}
+}
+
+// GetDescription is k6's line about the scenario.
+func (c *executorConfig) GetDescription(*lib.ExecutionTuple) string {
+	return fmt.Sprintf("open-model arrivals for %s with %d VUs", c.duration(), c.Parameters.VUs)
+}
+
+// HasWork is always true: a worker without slots of its own still takes part.
+func (c *executorConfig) HasWork(*lib.ExecutionTuple) bool { return true }
+
+// NewExecutor makes the executor.
+func (c *executorConfig) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
+	return newExecutor(c, state, log)
+}

@@ -1,0 +1,54 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"assay.dev/assay/internal/observe/record"
+)
+
+// Engine starts the workers of a run. Each of them then joins the coordinator by itself,
+// as `assay worker`.
+type Engine interface {
+	Start(ctx context.Context, l Launch) (Workers, error)
+}
+
+// Launch is what workers are started with.
+type Launch struct {
+	Run         string // id
+	Workers     int
+	Address     string        // of the coordinator, as in --join
+	Token       string        // of the run
+	Target      string        // base URL of the system under test
+	TargetPorts []int         // of its instances, behind the Service that Target names; nil: not known
+	Hosts       []string      // further hosts that the script may send to
+	Database    string        // ADDRESS:PORT that the script connects to; empty: it does not
+	Nodes       []string      // ADDRESS:PORT of the database's nodes that the script connects to
+	Longest     time.Duration // how long the run can take; after that an engine may remove what is left
+}
+
+// Workers are workers that an engine has started.
+type Workers interface {
+	// Ended receives how each worker ended.
+	Ended() <-chan Ended
+	// Obstacles says why workers have not started yet, a line each.
+	Obstacles() []string
+	// Resume lets suspended workers go on: they must hear that they are to stop.
+	Resume()
+	// Kill ends the workers at once.
+	Kill()
+	// Pods is what the cluster says of the workers' pods, by name; nil: there is no
+	// cluster. It waits, within ctx, for the pods of workers that have ended.
+	Pods(ctx context.Context) map[string]record.Pod
+	// Close ends the workers that are left and removes all that was started. It may take
+	// minutes, and less after Kill. Its error names what is left, with the command that removes it as its hint.
+	Close() error
+}
+
+// Ended is how the process or the pod of a worker ended.
+type Ended struct {
+	PID    int    // on this host; 0: another host's
+	Pod    string // NAMESPACE/NAME; empty: none
+	Status string // "0", "2", "signal: killed", ...
+	Output string // last line that it printed, without the name of the command, or what ended it; empty: not known
+}

@@ -1,0 +1,120 @@
+package k6
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/internal/load/answer"
+	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// classTag is the tag by which a script's counter errors_by_class, and the module
+// k6/x/assay/sql, name the class.
+const classTag = "class"
+
+// maxClassBytes bounds the classes that scripts name.
+const maxClassBytes = 60
+
+// errorTexts are parts of the texts of k6's errors, for codes that do not tell the
+// class: k6 has a single code for the errors of opening a socket, and none for a
+// connection that was closed.
+var errorTexts = []struct{ text, class string }{
+	{"too many open files", metric.ErrorOpenFiles},
+	{answer.Crowded, metric.ErrorAnswers},
+	{answer.TooLarge, metric.ErrorAnswerSize},
+	{"cannot assign requested address", metric.ErrorNoPort},
+	{"no route to host", metric.ErrorUnreachable},
+	{"network is unreachable", metric.ErrorUnreachable},
+	{"connection refused", metric.ErrorRefused},
+	{"connection reset", metric.ErrorReset},
+	{"broken pipe", metric.ErrorReset},
+	{"EOF", metric.ErrorClosed},
+	{"server closed idle connection", metric.ErrorClosed},
+	{"use of closed network connection", metric.ErrorClosed},
+	{"stopped after", metric.ErrorRedirects},
+	{"deadline exceeded", metric.ErrorTimeout},
+	{"timeout", metric.ErrorTimeout},
+	{"tls: ", metric.ErrorTLS},
+	{"x509: ", metric.ErrorTLS},
+	{"context canceled", metric.ErrorCanceled},
+}
+
+// requestClass is the class of a failed request by k6's tags error_code, error and
+// status. The ranges of codes are those of k6 v1.8, lib/netext/httpext/error_codes.go.
+func requestClass(code int, text, status string) string {
+	switch {
+	case code == 1050:
+		return metric.ErrorTimeout
+	case code == 1211:
+		return metric.ErrorConnectTimeout
+	case code == 1212:
+		return metric.ErrorRefused
+	case code == 1201 || code == 1220: // EPIPE: the connection had been reset before
+		return metric.ErrorReset
+	case code >= 1100 && code < 1110:
+		return metric.ErrorDNS
+	case code >= 1300 && code < 1400:
+		return metric.ErrorTLS
+	case code >= 1400 && code < 1600: // 1000 + status
+		return "HTTP " + strconv.Itoa(code-1000)
+	case code >= 1600 && code < 1700:
+		return metric.ErrorHTTP2
+	}
+	for _, known := range errorTexts {
+		if strings.Contains(text, known.text) {
+			return known.class
+		}
+	}
+	if code == 0 && status != "" && status != "0" { // a status that the script does not expect
+		return "HTTP " + status
+	}
+	return metric.ErrorOther
+}
+
+// requestClass is the series of the class of a request with these tags, if it fails.
+func (c *seriesIndex) requestClass(tags *tagSet) int {
+	code, _ := strconv.Atoi(tags.get("error_code")) // 0: the request had no error
+	return c.errorClass(tags.scenario, metric.AtClient, requestClass(code, tags.get("error"), tags.get("status")))
+}
+
+// errorClass is the series of a class in a scenario. Of the classes that scripts name, those
+// beyond the limit on series are counted as other.
+func (c *seriesIndex) errorClass(scenario, where, class string) int {
+	scenario = maskTag(scenario) // a script can set this tag
+	of := func(class string) metric.Series {
+		return metric.Of(metric.ErrorsByClass, "where", where, "class", class, "scenario", scenario)
+	}
+	s := of(class)
+	if i, ok := c.byKey[s.Key()]; ok {
+		return i
+	}
+	if c.count[metric.ErrorsByClass]++; c.count[metric.ErrorsByClass] > metric.MaxSeries {
+		s = of(metric.ErrorOther)
+	}
+	return c.add(s, metric.Counter)
+}
+
+// scriptClass is the series of a class that the script, or the module of its statements,
+// names.
+func (c *seriesIndex) scriptClass(tags *tagSet) int {
+	class := cmp.Or(tags.get(classTag), metric.ErrorOther)
+	return c.errorClass(tags.scenario, metric.AtScript, mask.Cut(maskTag(class), maxClassBytes))
+}
+
+// transactionClass is the class of a transaction that did not complete for another
+// reason than its requests and the errors that its script classified; empty: there is
+// none.
+func transactionClass(outcome arrivals.Outcome, v *vu) string {
+	switch {
+	case outcome == arrivals.TimedOut:
+		return metric.ErrorTransaction
+	case outcome == arrivals.Dropped:
+		return metric.ErrorNotStarted
+	case outcome == arrivals.Failed && !v.failed && !v.classified:
+		return metric.ErrorScript
+	}
+	return ""
+}

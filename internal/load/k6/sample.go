@@ -1,0 +1,170 @@
+package k6
+
+import (
+	"slices"
+
+	"go.k6.io/k6/lib/netext/httpext"
+	"go.k6.io/k6/metrics"
+
+	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/load/sql"
+	"assay.dev/assay/internal/observe/ledger"
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// request adds the samples of one request.
+func (a *aggregate) request(c *httpext.Trail) {
+	r := requestResult{failed: c.Failed.Valid && c.Failed.Bool}
+	all := c.GetSamples()
+	if len(all) == 0 {
+		return
+	}
+	a.index.find(all[0].TimeSeries, a)
+	tags, second := a.index.last, a.second(c.EndTime)
+	if v := tags.vu; v != nil && v.inTransaction {
+		second = v.second
+		end := c.EndTime.Sub(a.t0)
+		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, nil, wakeups, a.now)
+		r.byGenerator = r.failed && (tags.crowded || tags.unanswered && r.stalled > 0)
+		if v.request(end, r, tags.redirect && !a.redirects) {
+			i := a.index.errorClass(tags.scenario, metric.AtClient, metric.ErrorRedirects)
+			a.bucket(second).count(i, 1)
+			v.noteError(i)
+		}
+	}
+	if r.failed {
+		if tags.class < 0 {
+			tags.class = a.index.requestClass(tags)
+		}
+		a.bucket(second).count(tags.class, 1)
+		if tags.vu != nil {
+			tags.vu.noteError(tags.class)
+		}
+	}
+	for i := range all {
+		a.sample(&all[i], &r)
+	}
+}
+
+// largest is the value for which a script's endless one counts, as it divides by 0: neither
+// it nor a sum of it has a place in a certificate.
+const largest = 1e300
+
+// sample counts a sample in the second in which its VU's transaction was scheduled,
+// or, outside of a transaction, in its own second. of is the request that it
+// measures, or nil.
+func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
+	to := a.index.find(s.TimeSeries, a)
+	v := a.index.last.vu
+	second, value := a.second(s.Time), min(max(s.Value, -largest), largest)
+	if to.span && v != nil {
+		value -= a.pausedMs(s, v)
+	}
+	if to.ended >= 0 {
+		a.bucket(second).count(to.ended, value)
+	}
+	if v != nil && v.inTransaction {
+		second = v.second
+	}
+	b := a.bucket(second)
+	*to.total++
+	switch to.kind {
+	case metrics.Rate:
+		b.count(to.index, 1)
+		hit := 0.0
+		if value != 0 {
+			hit = 1
+		}
+		b.count(to.occurred, hit)
+	case metrics.Trend:
+		b.observe(to.index, value)
+	case metrics.Gauge:
+		b.set(to.index, value)
+	default:
+		b.count(to.index, value)
+		if to.class >= 0 {
+			b.count(to.class, value)
+		}
+		switch s.Metric.Name {
+		case acknowledgedMetric:
+			a.acknowledge(s, to.flow)
+		case metric.ErrorsByClass, sql.ErrorsMetric:
+			if v != nil {
+				v.classified = true
+				class := to.class
+				if class < 0 { // the counter is by class itself
+					class = to.index
+				}
+				v.noteError(class)
+			}
+		}
+	}
+	if len(to.slos) == 0 {
+		return
+	}
+	failed, byGenerator, cleared := false, false, value
+	switch {
+	case of == nil && v != nil && v.inTransaction && to.kind == metrics.Rate:
+		byGenerator = v.failedByGenerator() // e.g. a check of a missing response
+	case of != nil && to.kind == metrics.Rate && of.byGenerator:
+		cleared = 0
+	case of != nil && to.kind == metrics.Trend:
+		failed = of.failed && metric.IsRequestTime(s.Metric.Name)
+		cleared = max(0, value-milliseconds(of.stalled))
+	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
+		cleared = max(0, value-a.stalledMs(s, v, to.span))
+	}
+	for _, i := range to.slos {
+		slo := a.index.slos[i]
+		measured := failed || slo.Violates(value)
+		if measured && v != nil && v.inTransaction {
+			v.noteViolation(i)
+		}
+		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
+	}
+}
+
+// pausedMs is how much of the time that a sample measured its VU paused.
+func (a *aggregate) pausedMs(s *metrics.Sample, v *vu) float64 {
+	end := s.Time.Sub(a.t0)
+	return milliseconds(arrivals.PausedIn(v.pauses, end-duration(s.Value), end))
+}
+
+// stalledMs is how much of the time that a sample measured the generator stalled, in a span
+// without the pauses.
+func (a *aggregate) stalledMs(s *metrics.Sample, v *vu, span bool) float64 {
+	var pauses []arrivals.Pause
+	if span {
+		pauses = v.pauses
+	}
+	end := s.Time.Sub(a.t0)
+	return milliseconds(v.stalls.Share(end-duration(s.Value), end, pauses, wakeups*(1+v.requests), a.now))
+}
+
+// judge counts a sample of an SLO, whether it violates the SLO as measured, and
+// whether it still does when cleared of the generator's share.
+func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
+	b.count(a.index.judged[slo], 1)
+	b.count(a.index.broken[slo], boolToFloat(measured))
+	b.count(a.index.cleared[slo], boolToFloat(measured && cleared))
+}
+
+func boolToFloat(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// acknowledge keeps an identity for the ledger of its flow. One that belongs to no flow
+// would be in no ledger, or missing in another flow's.
+func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
+	id, ok := s.Metadata[acknowledgedKey]
+	switch {
+	case !ok:
+	case flow == outside:
+		a.stray = a.stray || slices.Contains(a.index.ledgers, true)
+	case a.index.ledgers[flow]:
+		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
+	}
+}

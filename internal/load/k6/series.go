@@ -1,0 +1,318 @@
+package k6
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"go.k6.io/k6/metrics"
+
+	"assay.dev/assay/internal/load/answer"
+	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/load/sql"
+	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
+)
+
+const (
+	// minCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
+	// has its own. The cache is cleared at that size, as a script with unbounded URLs
+	// would let it grow.
+	minCached   = 20_000
+	cachedPerVU = 20
+)
+
+// keptTags are the tags of k6 that become labels of every metric: few, because each
+// label set costs one histogram per second. Tags that an SLO selects by are kept too.
+var keptTags = []string{scenarioTag, "name"}
+
+// keptFor are further tags of single metrics.
+var keptFor = map[string][]string{
+	metrics.HTTPReqsName:      {"method", "status", "error_code"},
+	metrics.ChecksName:        {"check"},
+	metrics.GroupDurationName: {"group"},
+	sql.ErrorsMetric:          {"class", "code"},
+}
+
+// readTags are tags that become no labels: the class of a failed request is read from
+// them. k6 sets them for requests without a response only.
+var readTags = []string{"error"}
+
+// SystemTags are the system tags that k6 must set: those that become labels, and those
+// that an SLO selects by. Any other one would cost time at each request.
+func SystemTags(slos []spec.SLO) []string {
+	tags := slices.Concat(keptTags, readTags)
+	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
+		tags = append(tags, keptFor[name]...)
+	}
+	for _, s := range slos {
+		for _, l := range s.Selector {
+			if _, err := metrics.SystemTagString(l.Key); err == nil && !slices.Contains(tags, l.Key) {
+				tags = append(tags, l.Key)
+			}
+		}
+	}
+	return tags
+}
+
+// ended are the series that sum k6's metrics by the second in which the iteration or
+// request ended.
+var ended = map[string]metric.Series{
+	metrics.IterationsName:        metric.Of(metric.EndedIterations),
+	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
+	metrics.HTTPReqsName:          metric.Of(metric.EndedRequests),
+	metrics.HTTPReqDurationName:   metric.Of(metric.EndedRequestTime),
+	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
+}
+
+// redirects are the statuses that net/http follows.
+var redirects = []string{"301", "302", "303", "307", "308"}
+
+// mapping is where the samples of one k6 time series go: a series of the frame, and the
+// SLOs on it.
+type mapping struct {
+	metric   *metrics.Metric
+	kind     metrics.MetricType
+	index    int    // of the series; of NAME.total for a rate
+	occurred int    // index of NAME.occurred, for a rate
+	ended    int    // index of the series in ended; -1: none
+	class    int    // index of the series of errors that its samples count too; -1: none
+	slos     []int  // indexes into seriesIndex.slos
+	flow     int    // number of the scenario, or outside
+	span     bool   // its samples are times of a part of the script, which may think
+	measured bool   // by k6 itself: a script that adds samples would change what they are of
+	total    *int64 // samples of the series' name, over the whole run
+}
+
+// seriesIndex maps every k6 time series to series of frames. It is not safe for
+// concurrent use.
+type seriesIndex struct {
+	slos    []spec.SLO
+	of      []string // scenario of each SLO
+	flows   []string // scenarios, by number
+	ledgers []bool   // whether acknowledgements are recorded, by flow
+	series  []metric.Series
+	kinds   []metric.Kind
+	judged  []int // series of slo_samples, by SLO
+	broken  []int // series of slo_violations, by SLO
+	cleared []int // series of slo_violations_cleared, by SLO
+
+	byKey     map[string]int
+	cached    map[*metrics.TagSet]*tagSet
+	maxCached int
+	last      *tagSet        // last one used: samples of a request share their tags
+	count     map[string]int // label sets by metric
+	totals    map[string]*int64
+}
+
+// tagSet holds the mappings of the k6 time series with one tag set: about ten, for
+// which a list is faster than a map.
+type tagSet struct {
+	tags       *metrics.TagSet
+	mappings   []*mapping
+	redirect   bool // the response is a redirect
+	unanswered bool // the request had no response
+	crowded    bool // the generator had no memory for the response
+	class      int  // series of the class of its error, once one with these tags has failed; -1: not known yet
+	vu         *vu  // nil: the samples are of no VU
+	scenario   string
+}
+
+func newSeriesIndex(session Session) *seriesIndex {
+	c := &seriesIndex{
+		maxCached: max(minCached, cachedPerVU*session.VUs),
+		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
+		count: map[string]int{}, totals: map[string]*int64{},
+	}
+	for _, f := range session.Flows {
+		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
+		mask.Keep(f.Scenario)
+		for _, s := range f.SLOs {
+			if !s.Sampled() {
+				continue
+			}
+			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)
+			mask.Keep(s.Words()...)
+			c.judged = append(c.judged, c.add(metric.Of(metric.Judged, "slo", s.ID()), metric.Counter))
+			c.broken = append(c.broken, c.add(metric.Of(metric.Violations, "slo", s.ID()), metric.Counter))
+			c.cleared = append(c.cleared, c.add(metric.Of(metric.ViolationsCleared, "slo", s.ID()), metric.Counter))
+		}
+	}
+	return c
+}
+
+// add returns the index of a series, which it adds if it is new.
+func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
+	key := s.Key()
+	if i, ok := c.byKey[key]; ok {
+		return i
+	}
+	i := len(c.series)
+	c.series, c.kinds = append(c.series, s), append(c.kinds, kind)
+	c.byKey[key] = i
+	return i
+}
+
+// find returns the mapping of a k6 time series; a holds the VUs.
+func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
+	if c.last.tags != ts.Tags {
+		c.last = c.cached[ts.Tags]
+		if c.last == nil {
+			if len(c.cached) >= c.maxCached {
+				clear(c.cached)
+			}
+			status, _ := ts.Tags.Get("status")
+			text, _ := ts.Tags.Get("error")
+			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", crowded: text == answer.Crowded, class: -1}
+			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
+				c.last.vu = a.vu(name)
+				tagged, _ := ts.Tags.Get(scenarioTag)
+				c.last.scenario = cmp.Or(c.last.vu.scenario, tagged)
+			}
+			c.cached[ts.Tags] = c.last
+		}
+	}
+	for _, s := range c.last.mappings {
+		if s.metric == ts.Metric {
+			return s
+		}
+	}
+	s := c.resolve(ts)
+	c.last.mappings = append(c.last.mappings, s)
+	return s
+}
+
+// total returns the counter of all samples of a metric.
+func (c *seriesIndex) total(name string) *int64 {
+	if c.totals[name] == nil {
+		c.totals[name] = new(int64)
+	}
+	return c.totals[name]
+}
+
+func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
+	name := ts.Metric.Name
+	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1, class: -1}
+	if name == metric.ErrorsByClass {
+		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
+		return s
+	}
+	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName
+	if name == sql.ErrorsMetric {
+		s.class = c.scriptClass(c.last)
+	}
+	if e, ok := ended[name]; ok {
+		s.ended = c.add(e, metric.Counter)
+		s.measured = true
+	}
+	s.measured = s.measured || metric.IsRequestTime(name) || name == metrics.HTTPReqFailedName
+	shown, labels := maskTag(name), c.labels(ts, c.last)
+	switch s.kind {
+	case metrics.Rate:
+		s.index = c.add(metric.NewSeries(shown+metric.RateTotal, "", labels...), metric.Counter)
+		s.occurred = c.add(metric.NewSeries(shown+metric.RateOccurred, "", labels...), metric.Counter)
+	case metrics.Trend:
+		s.index = c.add(metric.NewSeries(shown, unit(ts.Metric), labels...), metric.Histogram)
+	case metrics.Gauge:
+		s.index = c.add(metric.NewSeries(shown, unit(ts.Metric), labels...), metric.Gauge)
+	default:
+		s.index = c.add(metric.NewSeries(shown, unit(ts.Metric), labels...), metric.Counter)
+	}
+	if s.kind == metrics.Trend || s.kind == metrics.Rate {
+		s.total = c.total(c.series[s.index].Name)
+	} else {
+		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
+	}
+	for i, slo := range c.slos {
+		if slo.Metric == name && c.selects(i, c.last) {
+			s.slos = append(s.slos, i)
+		}
+	}
+	s.flow = c.flowOf(c.last)
+	return s
+}
+
+// outside is in the place of a flow for samples of setup() and teardown(), which belong to
+// none of several.
+const outside = -1
+
+// flowOf is the number of the scenario that samples with these tags belong to. A profile
+// with one scenario has setup() and teardown() of its own.
+func (c *seriesIndex) flowOf(tags *tagSet) int {
+	if len(c.flows) == 1 {
+		return 0
+	}
+	return slices.Index(c.flows, tags.scenario)
+}
+
+// scenarioTag names the scenario of samples. A script can set it, and changes nothing: the
+// scenario of samples is that of their VU's transactions. Those of setup() and teardown(),
+// which are of no VU, have none.
+const scenarioTag = "scenario"
+
+// get is a tag of samples.
+func (t *tagSet) get(key string) string {
+	if key == scenarioTag {
+		return t.scenario
+	}
+	v, _ := t.tags.Get(key)
+	return v
+}
+
+// labels are the kept tags of a time series, or the overflow label.
+func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
+	name := ts.Metric.Name
+	keys := slices.Concat(keptTags, keptFor[name])
+	for _, slo := range c.slos {
+		if slo.Metric == name {
+			for _, l := range slo.Selector {
+				if !slices.Contains(keys, l.Key) {
+					keys = append(keys, l.Key)
+				}
+			}
+		}
+	}
+	var labels []string
+	for _, k := range keys {
+		if v := tags.get(k); v != "" {
+			labels = append(labels, k, maskTag(v))
+		}
+	}
+	probe := maskTag(name)
+	if ts.Metric.Type == metrics.Rate {
+		probe += metric.RateTotal
+	}
+	if _, known := c.byKey[metric.NewSeries(probe, "", labels...).Key()]; known {
+		return labels
+	}
+	if c.count[name]++; c.count[name] > metric.MaxSeries {
+		return []string{metric.OverflowLabel, "true"}
+	}
+	return labels
+}
+
+// selects reports whether an SLO judges samples with these tags. That of a flow judges the
+// flow's own; without flows, those of setup() too.
+func (c *seriesIndex) selects(i int, tags *tagSet) bool {
+	slo := c.slos[i]
+	if slo.Flow != "" && tags.scenario != c.of[i] {
+		return false
+	}
+	for _, l := range slo.Selector {
+		if tags.get(l.Key) != l.Value {
+			return false
+		}
+	}
+	return true
+}
+
+func unit(m *metrics.Metric) string {
+	switch m.Contains {
+	case metrics.Time:
+		return "ms"
+	case metrics.Data:
+		return "By"
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package k6
+
+import (
+	"time"
+
+	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// transaction counts one slot of the schedule in its scheduled second.
+func (a *aggregate) transaction(t *arrivals.Transaction) {
+	v := &vu{}
+	if t.VU != "" {
+		v = a.vu(t.VU)
+		defer v.end()
+	}
+	f, outcome := a.flows[t.Scenario], t.Outcome
+	if v.failed && outcome == arrivals.Completed {
+		outcome = arrivals.Failed
+	}
+	if a.first == nil || t.Due < a.first.Due {
+		a.first = t
+	}
+	b := a.bucket(a.secondOf(t.Due))
+	latency := milliseconds(t.Latency)
+	b.observe(f.duration, latency)
+	b.count(f.outcomes[outcome], 1)
+	if outcome == arrivals.Completed {
+		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
+	}
+	if class := transactionClass(outcome, v); class != "" {
+		i := a.index.errorClass(t.Scenario, metric.AtClient, class)
+		b.count(i, 1)
+		v.noteError(i)
+	}
+	b.observe(f.lag, milliseconds(t.Lag))
+	b.observe(f.queueing, milliseconds(t.Queueing))
+	// In an overload of the system a stall of the generator displaces nothing.
+	if t.Lag > f.DisplacedAfter && t.Lag >= t.Queueing {
+		b.count(f.displaced, 1)
+	}
+	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing
+	if droppedByGenerator {
+		b.count(f.lost, 1)
+	}
+	cleared := a.withoutGenerator(t, v)
+	stillFailed := false // not completed, even when cleared of the generator's share
+	switch outcome {
+	case arrivals.Failed:
+		stillFailed = !v.failedByGenerator()
+	case arrivals.TimedOut:
+		stillFailed = cleared > f.Timeout
+	case arrivals.Dropped:
+		stillFailed = !droppedByGenerator
+	}
+	if outcome != arrivals.Completed {
+		b.count(f.undone, boolToFloat(!stillFailed))
+	}
+	for _, i := range f.slos {
+		slo := a.index.slos[i]
+		measured := outcome != arrivals.Completed || slo.Violates(latency)
+		if measured {
+			v.noteViolation(i)
+		}
+		a.judge(b, i, measured,
+			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
+	}
+	for _, total := range a.txnTotals {
+		*total++
+	}
+	a.example(b, f.duration, t, outcome, v)
+	if t.Interrupted { // k6 does not report a request that is open when the run ends
+		b.observe(f.open, milliseconds(t.Due+t.Latency+t.Think-v.last))
+	}
+}
+
+// wakeups is the number of wake-ups per request that a generator short of CPU delays:
+// the goroutine that sends it, the one that reads the response (net/http has one of
+// each per connection), and the VU that waits for it.
+const wakeups = 3
+
+// withoutGenerator is a transaction's latency without the generator's share: its lag at the
+// start, and its stalls while the transaction ran and did not pause.
+func (a *aggregate) withoutGenerator(t *arrivals.Transaction, v *vu) time.Duration {
+	if t.Outcome == arrivals.Dropped {
+		return t.Latency
+	}
+	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency+t.Think
+	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, v.pauses, wakeups*(1+v.requests), a.now))
+}

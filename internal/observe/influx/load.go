@@ -1,0 +1,118 @@
+package influx
+
+import (
+	"fmt"
+	"math"
+
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
+)
+
+func (s *second) transactions() {
+	for _, flow := range s.flows {
+		var f fields
+		errors := flow.ended[metric.Failed] + flow.ended[metric.TimedOut] + flow.ended[metric.Dropped]
+		count := errors + flow.ended[metric.Completed]
+		f.add("count", count, flow.known)
+		f.add("rate", count, flow.known)
+		f.add("errors", errors, flow.known)
+		f.ratio("error_rate", errors, count, flow.known)
+		f.distribution(s.hist(metric.TransactionDuration, flow.selector...))
+		s.add("transaction", f, "name", "transaction", "scenario", flow.scenario)
+	}
+}
+
+// requests makes a point for each name of requests; equal names of two flows are apart.
+func (s *second) requests() {
+	keys := []string{"name"}
+	if len(s.Plan.Profile.Flows) > 0 {
+		keys = append(keys, "scenario")
+	}
+	for _, group := range s.groups(metric.RequestDuration, keys...) {
+		h := s.hist(metric.RequestDuration, group...)
+		failed, found := s.sum(metric.RequestFailed+metric.RateOccurred, group...)
+		all, _ := s.sum(metric.RequestFailed+metric.RateTotal, group...)
+		var f fields
+		count := float64(h.Count())
+		f.add("count", count, count > 0)
+		f.add("rate", count, count > 0)
+		f.add("errors", failed, found)
+		f.ratio("error_rate", failed, all, found)
+		f.distribution(h)
+		name := group[0].Value
+		if name == "" {
+			name = "other" // overflow: more names than metric.MaxSeries
+		}
+		tags := []string{"name", name}
+		if len(group) > 1 && group[1].Value != "" { // else of setup() or teardown(), or overflow
+			tags = append(tags, "scenario", group[1].Value)
+		}
+		s.add("request", f, tags...)
+	}
+}
+
+func (s *second) arrivals() {
+	for _, flow := range s.flows {
+		var f fields
+		f.add("target", meanRate(flow.plan.Stages, s.offset()), s.offset() >= 0 && s.offset() < flow.plan.Duration())
+		scheduled, found := s.sum(metric.TransactionsScheduled, flow.selector...)
+		f.add("scheduled", scheduled, found)
+		f.add("started", started(flow.ended), flow.known)
+		for _, outcome := range metric.Outcomes {
+			f.add(outcome, flow.ended[outcome], flow.known)
+		}
+		lag, ok := s.hist(metric.GeneratorLag, flow.selector...).Quantile(0.99)
+		f.add("wakeup_lag_p99", lag, ok)
+		queueing, ok := s.hist(metric.ArrivalQueueing, flow.selector...).Quantile(0.99)
+		f.add("queueing_p99", queueing, ok)
+		s.add("arrival", f, "scenario", flow.scenario)
+	}
+}
+
+// slos makes a point for each SLO that is decided by samples.
+func (s *second) slos() {
+	for _, slo := range s.Plan.Profile.AllSLOs() {
+		if !slo.Sampled() {
+			continue
+		}
+		label := metric.Label{Key: "slo", Value: slo.ID()}
+		samples, judged := s.sum(metric.Judged, label)
+		violations, _ := s.sum(metric.Violations, label) // 0 if absent
+		var f fields
+		f.add("limit", slo.Bound, s.planned())
+		f.add("allowed", allowed(slo), s.planned())
+		f.add("samples", samples, judged)
+		f.add("violations", violations, judged)
+		f.ratio("violation_rate", violations, samples, judged)
+		measurement := "request"
+		if slo.OfTransactions() {
+			measurement = "transaction"
+		}
+		tags := []string{"slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo)}
+		if slo.Flow != "" {
+			tags = append(tags, "scenario", slo.Flow)
+		}
+		s.add(measurement, f, tags...)
+	}
+}
+
+func aggregate(s spec.SLO) string {
+	if s.Aggregate == spec.Percentile {
+		return fmt.Sprintf("p%.6g", s.Quantile*100)
+	}
+	return string(s.Aggregate)
+}
+
+// allowed is the largest share of violations with which an SLO holds.
+func allowed(s spec.SLO) float64 {
+	share := 0.0
+	switch {
+	case s.Aggregate == spec.Percentile:
+		share = 1 - s.Quantile
+	case s.Aggregate == spec.Rate && (s.Operator == ">" || s.Operator == ">="):
+		share = 1 - s.Bound
+	case s.Aggregate == spec.Rate:
+		share = s.Bound
+	}
+	return math.Round(share*1e9) / 1e9 // 1 - 0.95 is not exactly 0.05
+}

@@ -1,0 +1,143 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay.dev/assay/internal/foreign"
+	"assay.dev/assay/internal/quantity"
+)
+
+// Manifest is evidence/manifest.json: every other evidence file.
+type Manifest struct {
+	Schema string         `json:"schema"` // "assay/manifest/v1"
+	Run    string         `json:"run"`
+	Files  []ManifestFile `json:"files"` // sorted by path
+}
+
+// ManifestFile is one evidence file; its path is relative to evidence/.
+type ManifestFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// manifestOf lists the files of an evidence folder.
+func manifestOf(evidence, run string) (Manifest, error) {
+	m := Manifest{Schema: manifestSchema, Run: run}
+	sizes, err := sizesOf(evidence)
+	if err != nil {
+		return m, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(sizes)) {
+		sum, err := digestFile(filepath.Join(evidence, filepath.FromSlash(path)), sizes[path])
+		if err != nil {
+			return m, err
+		}
+		m.Files = append(m.Files, ManifestFile{Path: path, Size: sizes[path], SHA256: sum})
+	}
+	return m, nil
+}
+
+// sizesOf are the sizes of all files of an evidence folder except its manifest, by path. It
+// opens none of them, and refuses what is neither a file nor a folder, is too large, or has
+// several names.
+func sizesOf(evidence string) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	var total, onDisk int64
+	type inode struct{ device, number uint64 }
+	names := map[inode]string{}
+	folders := []string{"."}
+	for n := 0; n < len(folders); n++ {
+		entries, err := readFolder(filepath.Join(evidence, folders[n]), maxFiles-len(sizes)-len(folders))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			path := filepath.Join(folders[n], e.Name())
+			switch info, err := e.Info(); {
+			case err != nil:
+				return nil, err
+			case e.IsDir():
+				folders = append(folders, path)
+			case !info.Mode().IsRegular():
+				return nil, fmt.Errorf("%s is not a file", path)
+			case info.Size() > maxSize(path):
+				return nil, fmt.Errorf("%s: %w: %s, the limit is %s", path, foreign.ErrSize, quantity.Format(float64(info.Size()), "By"), quantity.Format(float64(maxSize(path)), "By"))
+			case path != manifestFile:
+				on := info.Sys().(*syscall.Stat_t)
+				if same := names[inode{on.Dev, on.Ino}]; same != "" { // read for each of its names
+					return nil, fmt.Errorf("%s and %s are one file", same, path)
+				}
+				names[inode{on.Dev, on.Ino}] = path
+				sizes[filepath.ToSlash(path)] = info.Size()
+				total += info.Size()
+				onDisk += on.Blocks * 512
+			}
+		}
+	}
+	if total > sparseBytes && onDisk < total/sparseShare {
+		return nil, fmt.Errorf("of the %s of its files only %s are on the disk", quantity.Format(float64(total), "By"), quantity.Format(float64(onDisk), "By"))
+	}
+	return sizes, nil
+}
+
+// maxSize bounds a file of the evidence.
+func maxSize(path string) int64 {
+	if strings.HasSuffix(path, zstdSuffix) {
+		return maxZstd
+	}
+	return MaxLog
+}
+
+// readFolder reads the entries of a folder, sorted by name, of which there may be so many.
+func readFolder(path string, limit int) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read
+	entries, err := f.ReadDir(max(limit, 0) + 1)
+	switch {
+	case errors.Is(err, io.EOF): // it is empty
+		return nil, nil
+	case err == nil && len(entries) > limit:
+		err = fmt.Errorf("a record has at most %d files", maxFiles)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// digestFile is the SHA-256 of a file of this size. One that is named like a compressed file
+// and is none is zstd.ErrMagicMismatch, however large it is.
+func digestFile(path string, size int64) (sum string, err error) {
+	f, err := foreign.Open(path, size)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read
+	h := sha256.New()
+	if strings.HasSuffix(path, zstdSuffix) && size > 0 {
+		var magic [4]byte
+		if _, err := io.ReadFull(io.TeeReader(f, h), magic[:]); err != nil || binary.LittleEndian.Uint32(magic[:]) != zstdMagic {
+			return "", fmt.Errorf("%s: %w", filepath.Base(path), zstd.ErrMagicMismatch)
+		}
+	}
+	if _, err = io.Copy(h, io.LimitReader(f, size)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

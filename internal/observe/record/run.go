@@ -1,0 +1,266 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"assay.dev/assay/internal/observe/ledger"
+	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/spec"
+)
+
+// Run is a sealed record in memory: the only input of verdict and diagnosis.
+type Run struct {
+	Plan        Plan
+	Environment Environment
+	Facts       Facts
+	Timeline    *Timeline
+	Ledger      *ledger.Comparison // nil: the profile has no ledger, or it could not be read back
+	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
+	Rejudged    *Digest            // thresholds that replace the run's own; nil: none
+	// Contradictions are what cannot have been measured, by source: frames of workers, and
+	// points of others. They are not in Timeline.
+	Contradictions []Contradiction
+}
+
+// Plan is evidence/plan.json: what was requested.
+type Plan struct {
+	Schema     string            `json:"schema"` // "assay/plan/v1"
+	Run        string            `json:"run"`
+	Profile    spec.Profile      `json:"profile"`
+	Load       plan.Plan         `json:"load"`               // in a Run: up to the look at which it ended
+	Target     string            `json:"target"`             // base URL
+	Database   string            `json:"database,omitempty"` // DSN without password, else Insights; empty: the run had none
+	Insights   string            `json:"insights,omitempty"` // the instance whose waits are read from Performance Insights; empty: none
+	Readers    []string          `json:"readers,omitempty"`  // DSNs without password of the replicas whose lag is watched
+	Thresholds Digest            `json:"thresholds"`
+	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
+	Scope      string            `json:"scope"`   // "smoke", "certificate" or "trial"
+	Tool       Tool              `json:"tool"`
+	Overrides  map[string]string `json:"overrides,omitempty"` // profile values that the command line changed: "rate", "hold"
+}
+
+// Digest names a file and its content.
+type Digest struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
+}
+
+// Tool is the program that made the record.
+type Tool struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // commit of the build; empty: unknown
+	Dirty    bool   `json:"dirty"`              // built from modified sources, or unknown
+	Go       string `json:"go"`
+	K6       string `json:"k6"`
+}
+
+// Environment is evidence/environment.json: where the run took place.
+type Environment struct {
+	Schema     string    `json:"schema"` // "assay/environment/v1"
+	Host       Host      `json:"host"`   // the coordinator's
+	Database   *Database `json:"database,omitempty"`
+	Service    *Service  `json:"service,omitempty"` // nil: it reports no build
+	CoLocation []string  `json:"co_location"`       // what shares a host with a worker: "service", "database"
+	// Workers is where the workers ran, by number; nil in old records: all on Host.
+	Workers []WorkerHost `json:"workers,omitempty"`
+}
+
+// WorkerHost is where a worker ran.
+type WorkerHost struct {
+	Source string  `json:"source"` // "worker/0", ...
+	Share  float64 `json:"share"`  // of the load, (0,1]
+	Local  bool    `json:"local"`  // on the coordinator's machine, so that they have the same clock
+	Host   Host    `json:"host"`
+	Pod    string  `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
+	Node   string  `json:"node,omitempty"` // that the pod runs on
+}
+
+// Host describes one machine.
+type Host struct {
+	Name   string `json:"name"`
+	OS     string `json:"os"`
+	Kernel string `json:"kernel"`
+	CPU    string `json:"cpu"`    // model
+	CPUs   int    `json:"cpus"`   // available to this process
+	Memory int64  `json:"memory"` // bytes
+}
+
+// Database describes the server and the settings that decide durability and speed.
+type Database struct {
+	Flavour     string            `json:"flavour"` // "mysql", "mariadb", "postgresql"
+	Version     string            `json:"version"`
+	Variables   map[string]string `json:"variables" jsonschema:"nullable"`
+	Instruments []string          `json:"instruments,omitempty"` // turned on for the run and restored after it
+}
+
+// Service is what the system under test reports about itself.
+type Service struct {
+	Builds []Build `json:"builds"` // sorted by metric
+}
+
+// Build is a gauge like app_build_info, whose labels describe the build.
+type Build struct {
+	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels" jsonschema:"nullable"` // "version", "revision", ...
+}
+
+// Facts is evidence/facts.json: what happened, written when the record is sealed.
+type Facts struct {
+	Schema      string      `json:"schema"` // "assay/facts/v1"
+	T0          time.Time   `json:"t0"`     // start of all schedules; a whole second
+	Ended       time.Time   `json:"ended"`
+	Stopped     string      `json:"stopped,omitempty"` // why the run ended before its plan did: "interrupted", ...; empty: it did not
+	Interrupted bool        `json:"interrupted,omitempty"`
+	Look        int         `json:"look,omitempty"`          // the plan's look, counted from 1, at which the hold ended; 0: the plan has none
+	Aborted     *Abort      `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
+	ClockStepMs *float64    `json:"clock_step_ms,omitempty"` // largest step of the coordinator's wall clock; nil: unknown
+	Workers     []Worker    `json:"workers"`
+	Collectors  []Collect   `json:"collectors"`
+	Ledger      LedgerFact  `json:"ledger"`
+	Faults      []Fault     `json:"faults,omitempty"`     // those of the profile, in its order
+	Invariants  []Invariant `json:"invariants,omitempty"` // those of the profile, in its order
+	Stubs       []Stub      `json:"stubs,omitempty"`      // that the run began at, by name
+	Limitations []string    `json:"limitations,omitempty"`
+	Issued      time.Time   `json:"issued"`
+	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
+}
+
+// Abort is a condition under which the profile stops a run, to protect the target or others,
+// and the unix seconds [From, To) in which it held.
+type Abort struct {
+	Metric     string    `json:"metric"`             // a rate of the load, like http_req_failed, or what a condition on something else is named by
+	Expression string    `json:"expression"`         // like "rate>0.5 for 10s"
+	Limit      float64   `json:"share"`              // of the expression, in Unit; the key is older than limits that are no shares
+	Unit       string    `json:"unit,omitempty"`     // of Limit and Observed, if Protects is not empty: empty for a count. Otherwise both are shares
+	Protects   string    `json:"protects,omitempty"` // like "the neighbour orders"; empty: the target, by a rate of the load
+	From       int64     `json:"from"`
+	To         int64     `json:"to"`
+	Occurred   float64   `json:"occurred"`           // of a rate of the load: its samples that were not 0
+	Total      float64   `json:"total"`              // likewise: all samples of the metric in these seconds
+	Observed   []Reading `json:"observed,omitempty"` // what was read in these seconds
+}
+
+// Guards reports whether the condition is on something else than the load: it is then no SLO
+// of the system under test.
+func (a Abort) Guards() bool { return a.Protects != "" }
+
+// String says what was protected, and from what.
+func (a Abort) String() string {
+	switch {
+	case !a.Guards():
+		return fmt.Sprintf("to protect the target: %s %s", a.Metric, a.Expression)
+	case strings.HasSuffix(a.Protects, " "+a.Metric): // a neighbour by its name
+		return fmt.Sprintf("to protect %s: %s", a.Protects, a.Expression)
+	}
+	return fmt.Sprintf("to protect %s: %s %s", a.Protects, a.Metric, a.Expression)
+}
+
+// Reading is what was read in one second.
+type Reading struct {
+	Second int64   `json:"second"` // unix second
+	Value  float64 `json:"value"`
+}
+
+// States of a collector and of the ledger.
+const (
+	StateOK     = "ok"
+	StateAbsent = "absent" // not configured, or nothing to read
+	StateFailed = "failed"
+)
+
+// ExitLost is the exit of a worker that was not heard from any more.
+const ExitLost = "lost"
+
+// Worker is how one worker ended.
+type Worker struct {
+	Source string `json:"source"`           // "worker/0"
+	Exit   string `json:"exit"`             // "0", "signal: killed", ExitLost, ...
+	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
+	Logged string `json:"logged,omitempty"` // first error or warning of its log
+	Pod    *Pod   `json:"pod,omitempty"`    // nil: not in a cluster, or not known
+}
+
+// Reasons of a Pod. The cluster may name others.
+const (
+	ReasonOutOfMemory = "OOMKilled"
+	ReasonEvicted     = "Evicted"
+	ReasonPreempted   = "Preempted"
+	ReasonDeleted     = "deleted"
+)
+
+// Pod is what the cluster said of a worker's pod when the run ended.
+type Pod struct {
+	Name     string    `json:"name"`                // NAMESPACE/NAME
+	Node     string    `json:"node,omitempty"`      // empty: it was on none, or not known
+	Phase    string    `json:"phase"`               // "Pending", "Running", "Succeeded", "Failed"
+	Reason   string    `json:"reason,omitempty"`    // why it did not end by itself; empty: it did, or it runs
+	Message  string    `json:"message,omitempty"`   // the cluster's words on Reason: one line of at most 300 bytes
+	ExitCode *int      `json:"exit_code,omitempty"` // of its container; nil: it has not ended, or not known
+	Restarts int       `json:"restarts,omitempty"`  // of its container
+	At       time.Time `json:"at,omitzero"`         // when Reason was first seen, by the coordinator's clock; zero: not known
+}
+
+// Collect is how one collector ended.
+type Collect struct {
+	Source string `json:"source"` // of its frames: "database", "service", "host", "lag", "gauges", "neighbours"
+	State  string `json:"state"`  // "ok", "absent", "failed"
+	Reason string `json:"reason,omitempty"`
+}
+
+// LedgerFact is how reading the ledger ended.
+type LedgerFact struct {
+	State      string `json:"state"` // "ok", "absent", "failed"
+	Reason     string `json:"reason,omitempty"`
+	Unfinished bool   `json:"unfinished,omitempty"` // rows were still being stored: those that are missing are late or lost
+}
+
+// Fault is what came of one fault of the profile. Times are of the coordinator's clock,
+// like T0.
+type Fault struct {
+	At    time.Time `json:"at,omitzero"`     // when it was begun; zero: it was not
+	Done  time.Time `json:"done,omitzero"`   // when what was done to begin it had returned
+	Error string    `json:"error,omitempty"` // why it was not injected; empty: it was
+	// Ended is when the fault was ended, or an end was begun that may take a while, such as
+	// the start of a server; zero: it was not, as nothing has to be done for it.
+	Ended    time.Time `json:"ended,omitzero"`
+	EndDone  time.Time `json:"end_done,omitzero"`   // when what was done to end it had returned
+	EndError string    `json:"end_error,omitempty"` // why it could not be ended
+}
+
+// Invariant is what came of one invariant of the profile.
+type Invariant struct {
+	Rows  int64  `json:"rows"`            // that violate it, at most MaxInvariantRows
+	Error string `json:"error,omitempty"` // why it could not be checked; empty: it was
+}
+
+// Stub is a stub of the profile as it ran, and what it counted from the begin of the run,
+// before the load, to its end.
+type Stub struct {
+	Name      string           `json:"name"`
+	URL       string           `json:"url"`
+	File      Digest           `json:"file"`   // as the stub has read it; the path is the stub's
+	Phases    []spec.StubPhase `json:"phases"` // of that file
+	Endpoints []StubEndpoint   `json:"endpoints"`
+	Ledger    *StubLedger      `json:"ledger,omitempty"` // nil: it could not be read
+}
+
+// StubEndpoint is what an endpoint of a stub counted.
+type StubEndpoint struct {
+	Name       string           `json:"name"`
+	Background bool             `json:"background,omitempty"` // no transaction waits for its calls
+	Calls      map[string]int64 `json:"calls"`                // by outcome, like metric.StubCalls
+	Open       int64            `json:"open"`                 // calls that had not ended
+}
+
+// StubLedger is evidence/stubs/NAME.jsonl.zst, the calls of a stub that ended in the run, one
+// a line.
+type StubLedger struct {
+	Calls     int64 `json:"calls"`
+	Repeated  int64 `json:"repeated"`            // with the identity of an earlier call of the same endpoint
+	Forgotten int64 `json:"forgotten,omitempty"` // calls beyond what the stub keeps
+}
+
+// MaxInvariantRows is how many rows that violate an invariant are counted.
+const MaxInvariantRows = 1000

@@ -1,0 +1,181 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// timeSeries is one series of one kind over time. It holds a value for each source and
+// second, and one histogram for each second.
+type timeSeries struct {
+	key    string
+	series metric.Series
+	kind   metric.Kind
+	source string // of a foreign series; the others are those of all sources
+	length int64  // seconds of the intervals of a foreign series; 0: it is not foreign
+	// columns are the values of counters and gauges, and the sums of histograms, sorted by
+	// the number of their source. They are kept by frame, and read by second, source and
+	// sequence, so that they are added up in an order independent of their arrival.
+	columns []*column
+	hists   []packedSecond // histograms, sorted by second
+	open    []*openSecond  // seconds that are not packed, the most recently used last
+	dirty   bool           // frames were added since the last sort
+}
+
+// packedSecond is a histogram over all sources in one second, empty while the second is
+// open. Unpacked, most of a long record's memory would be empty buckets.
+type packedSecond struct {
+	second int64
+	hist   metric.Packed
+}
+
+// openSecond is a histogram that is being merged into.
+type openSecond struct {
+	second int64
+	hist   metric.Hist
+}
+
+// maxOpen is the number of open seconds of a series. Frames arrive in order of time,
+// except for late completions, most of which belong to the second before.
+const maxOpen = 4
+
+func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *allowance) {
+	s.dirty = true
+	c, value := s.column(source, b), p.Value
+	if p.Kind == metric.Histogram {
+		value = p.Hist.Sum()
+		merge(s.at(f.Second, b), p.Hist, b)
+		c.observations += p.Hist.Count()
+	}
+	before := len(c.packed)
+	c.add(point{f.Second, f.Sequence, value, source}, s.kind)
+	b.spend(len(c.packed)-before, 0)
+}
+
+// merge merges a histogram into another, which may grow.
+func merge(into, h *metric.Hist, b *allowance) {
+	before := into.Size()
+	into.Merge(h)
+	b.spend(into.Size()-before, into.Ranges()/8)
+}
+
+// column is that of a source.
+func (s *timeSeries) column(source int32, b *allowance) *column {
+	i, found := s.findColumn(source)
+	if !found {
+		b.spend(columnBytes, (len(s.columns)-i)/32)
+		s.columns = slices.Insert(s.columns, i, &column{source: source})
+	}
+	return s.columns[i]
+}
+
+func (s *timeSeries) findColumn(source int32) (int, bool) {
+	return slices.BinarySearchFunc(s.columns, source, func(c *column, source int32) int { return cmp.Compare(c.source, source) })
+}
+
+// at opens the histogram of a second.
+func (s *timeSeries) at(second int64, b *allowance) *metric.Hist {
+	for i := len(s.open) - 1; i >= 0; i-- {
+		if o := s.open[i]; o.second == second {
+			s.open = append(slices.Delete(s.open, i, i+1), o)
+			return &o.hist
+		}
+	}
+	o := &openSecond{}
+	if len(s.open) == maxOpen {
+		o = s.open[0]
+		b.spend(s.close(o))
+		s.open = slices.Delete(s.open, 0, 1)
+	}
+	o.second = second
+	s.open = append(s.open, o)
+	i, found := s.find(second)
+	if found {
+		o.hist.MergePacked(&s.hists[i].hist)
+	} else {
+		b.spend(secondBytes, (len(s.hists)-i)/4)
+		s.hists = slices.Insert(s.hists, i, packedSecond{second: second})
+	}
+	return &o.hist
+}
+
+func (s *timeSeries) find(second int64) (int, bool) {
+	if n := len(s.hists); n == 0 || s.hists[n-1].second < second {
+		return n, false
+	}
+	return slices.BinarySearchFunc(s.hists, second, func(p packedSecond, second int64) int { return cmp.Compare(p.second, second) })
+}
+
+// close packs an open second and resets it for reuse. It returns what that costs.
+func (s *timeSeries) close(o *openSecond) (memory, work int) {
+	i, _ := s.find(o.second)
+	before := s.hists[i].hist.Size()
+	s.hists[i].hist = o.hist.Pack()
+	work = o.hist.Size() / 8 / 16 // buckets, which are unpacked if the second is opened again
+	o.hist.Reset()
+	return s.hists[i].hist.Size() - before, work
+}
+
+// sort prepares the series for reading. ranks are those of the sources, by number.
+func (s *timeSeries) sort(ranks []int32) {
+	if !s.dirty {
+		return
+	}
+	s.dirty = false
+	for _, o := range s.open {
+		s.close(o)
+	}
+	s.open = nil
+	for i := range s.hists {
+		s.hists[i].hist.Sum = 0
+	}
+	for _, c := range s.ranked(ranks) {
+		c.sort(s.kind)
+		hists := s.hists
+		for at := c.read(); at.more && len(hists) > 0; at.next() {
+			for hists[0].second < at.second {
+				hists = hists[1:]
+			}
+			hists[0].hist.Sum += at.value
+		}
+	}
+}
+
+// ranked are the columns by the rank of their source.
+func (s *timeSeries) ranked(ranks []int32) []*column {
+	return slices.SortedFunc(slices.Values(s.columns), func(a, b *column) int { return cmp.Compare(ranks[a.source], ranks[b.source]) })
+}
+
+// each visits the points of columns within a span, by second and then by column. Of a
+// gauge it visits only the last value of each column and second.
+func (s *timeSeries) each(columns []*column, span Span, visit func(point)) {
+	cursors := make([]cursor, 0, len(columns))
+	for _, c := range columns {
+		at := c.read()
+		for at.more && at.second < span.From {
+			at.next()
+		}
+		cursors = append(cursors, at)
+	}
+	for {
+		second := span.To
+		for i := range cursors {
+			if c := &cursors[i]; c.more && c.second < second {
+				second = c.second
+			}
+		}
+		if second == span.To {
+			return
+		}
+		for i := range cursors {
+			for c := &cursors[i]; c.more && c.second == second; {
+				p := c.point
+				if c.next(); s.kind != metric.Gauge || !c.more || c.second != second {
+					visit(p)
+				}
+			}
+		}
+	}
+}

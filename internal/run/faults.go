@@ -1,0 +1,204 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"assay.dev/assay/internal/crash"
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/servers/process"
+	"assay.dev/assay/internal/spec"
+)
+
+// Nodes are the database servers into which a run injects faults.
+type Nodes interface {
+	// Names lists the nodes.
+	Names() []string
+	// Ready returns why a node is not in use; nil: it is.
+	Ready(node string) error
+	// Do does to a node what spec.DoKill, DoStop, DoCut or DoStart mean. It returns when
+	// that is done, in bounded time; what has been done already is not done again.
+	Do(ctx context.Context, node, action string) error
+}
+
+// faultTimeout bounds a command that injects or ends a fault, and what is done to a node.
+// A server that recovers from a kill may take minutes to start.
+const faultTimeout = 3 * time.Minute
+
+// CheckFaults returns why a run could not inject a fault of a profile. nodes may be nil.
+func CheckFaults(p spec.Profile, nodes Nodes) error {
+	for _, f := range p.Faults {
+		switch {
+		case f.Node == "":
+		case nodes == nil:
+			return hint.With(fmt.Errorf("the profile's fault %q needs a node of the local stack, and this run has none", f),
+				`start the stack with several nodes, assay stack up --topology multi-primary, or write a command in "do"`)
+		case !slices.Contains(nodes.Names(), f.Node):
+			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
+				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
+		default:
+			if err := nodes.Ready(f.Node); err != nil {
+				return fmt.Errorf("the profile's fault %q: %w", f, err)
+			}
+		}
+	}
+	return nil
+}
+
+// injector injects the profile's faults during the load, and ends them.
+type injector struct {
+	nodes  Nodes
+	faults []spec.Fault
+	start  time.Time // of the first judged window
+	note   func(text string)
+
+	mu      sync.Mutex
+	facts   []record.Fault
+	running crash.Group
+	cancel  context.CancelFunc
+}
+
+// inject starts to inject the faults of the profile. end ends those that still last.
+func (r *run) inject(ctx context.Context) *injector {
+	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, note: r.step, facts: make([]record.Fault, len(r.Profile.Faults))}
+	if len(i.faults) == 0 {
+		return i
+	}
+	i.start = r.t0.Add(r.plan.Judged[0].Start)
+	ctx, i.cancel = context.WithCancel(ctx)
+	for n, f := range i.faults {
+		i.running.Go(func() { i.run(ctx, n, f) })
+	}
+	return i
+}
+
+// run injects one fault at its time, and ends it.
+func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
+	if !sleepUntil(ctx, i.start.Add(f.At)) {
+		return
+	}
+	// What is down already would be killed once more without any effect.
+	if f.Node != "" {
+		if err := i.nodes.Ready(f.Node); err != nil {
+			i.set(n, func(fact *record.Fault) { fact.Error = text(err) })
+			return
+		}
+	}
+	i.note("injecting the fault: " + f.String())
+	// Before the action: it may be killed with this process half-way.
+	at := time.Now()
+	i.set(n, func(fact *record.Fault) { fact.At = i.clock(at) })
+	err := i.act(context.WithoutCancel(ctx), f, f.Do, f.Run)
+	i.set(n, func(fact *record.Fault) { fact.Done, fact.Error = i.clock(time.Now()), text(err) })
+	if f.For > 0 && sleepUntil(ctx, i.start.Add(f.At+f.For)) {
+		i.finish(context.WithoutCancel(ctx), n)
+	}
+}
+
+// finish ends a fault that was begun, unless it has been ended.
+func (i *injector) finish(ctx context.Context, n int) {
+	f := i.faults[n]
+	i.mu.Lock()
+	fact := i.facts[n]
+	i.mu.Unlock()
+	if fact.At.IsZero() || !fact.Ended.IsZero() && fact.EndError == "" || !f.Ends() {
+		return
+	}
+	i.note("ending the fault: " + f.String())
+	ended, err := time.Now(), i.act(ctx, f, spec.DoStart, f.Undo)
+	if err != nil && f.Node != "" {
+		err = hint.With(err, "bring it back: assay stack node start "+f.Node)
+	}
+	i.set(n, func(fact *record.Fault) {
+		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), text(err)
+	})
+}
+
+// act does something to a node, or runs a command. A panic of it is an error.
+func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []string) (err error) {
+	defer crash.Guard(&err)
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("it took longer than %s", faultTimeout))
+	defer cancel()
+	switch {
+	case f.Node == "":
+		return process.Execute(ctx, command)
+	case i.nodes == nil:
+		return hint.With(errors.New("this process does not know the nodes of the stack"), "bring it back: assay stack node start "+f.Node)
+	}
+	return i.nodes.Do(ctx, f.Node, do)
+}
+
+func (i *injector) set(n int, change func(*record.Fault)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.facts[n])
+}
+
+// clock is an instant on the record's clock, which follows the monotonic one from the
+// start of the load.
+func (i *injector) clock(at time.Time) time.Time {
+	return i.start.Round(0).Add(at.Sub(i.start)).UTC()
+}
+
+// end injects no further faults, ends those that still last, and returns what came of
+// each. It does so after ctx is done, too.
+func (i *injector) end(ctx context.Context) []record.Fault {
+	if len(i.faults) == 0 {
+		return nil
+	}
+	i.cancel()
+	i.running.Wait()
+	ctx = context.WithoutCancel(ctx)
+	for n := range i.faults {
+		i.finish(ctx, n)
+	}
+	for n := range i.facts {
+		if fact := &i.facts[n]; fact.At.IsZero() && fact.Error == "" {
+			fact.Error = "the load ended before its time"
+		}
+	}
+	return i.facts
+}
+
+// undoFaults begins to end the faults of a profile, of which it is not known which last.
+func (r *run) undoFaults(ctx context.Context) *injector {
+	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, start: r.t0, cancel: func() {}}
+	for range i.faults {
+		i.facts = append(i.facts, record.Fault{Error: "the coordinator was killed: it is not known what was injected"})
+	}
+	i.running.Go(func() {
+		for n, f := range i.faults {
+			if f.Ends() {
+				err := i.act(context.WithoutCancel(ctx), f, spec.DoStart, f.Undo)
+				i.set(n, func(fact *record.Fault) { fact.EndError = text(err) })
+			}
+		}
+	})
+	return i
+}
+
+// sleepUntil waits for an instant; false: ctx was done before.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Until(at)):
+		return true
+	}
+}
+
+// text is an error as text, with its hint; empty for nil.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	if next := hint.Of(err); next != "" {
+		err = errors.New(err.Error() + "; " + next)
+	}
+	return err.Error()
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"assay.dev/assay/internal/load/fleet"
+	"assay.dev/assay/internal/observe/collect/service/endpoints"
+	"assay.dev/assay/internal/observe/database"
+	"assay.dev/assay/internal/observe/influx"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/spec"
+)
+
+// Options is what a run needs.
+type Options struct {
+	ID            string // run id
+	Dir           string // run folder, which must not exist or be empty
+	Resume        bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
+	File          spec.File
+	Profile       spec.Profile      // with the overrides of the command line applied
+	Overrides     map[string]string // those overrides, for the record
+	Workers       int
+	Join          Join
+	Engine        fleet.Engine // starts workers that are remote; nil: others start them
+	Seed          uint64
+	Target        string             // base URL of the system under test
+	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
+	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
+	DSN           string             // of the database; empty: none
+	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
+	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
+	StubToken     string             // of the profile's stubs: a secret
+	Readers       []string           // DSNs of replicas whose lag is watched
+	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
+	Runs          string             // folder of all runs, for what earlier ones have shown; empty: none
+	Scope         string             // "smoke", "certificate" or "trial"
+	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
+	Executable    string             // this program, re-executed as workers
+	Tool          record.Tool
+	Sealer        record.Sealer  // signs the record when it is sealed; nil: nobody does
+	View          *influx.Server // InfluxDB that shows the run while it goes on; nil: none
+	Attempt       int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
+	// Limitations that are known before the run, for its record.
+	Limitations []string
+	// Undecided judges an interim look at the running load and returns the SLOs that
+	// it cannot decide; if there are none, the load ends. nil: it ends at the first
+	// look.
+	Undecided func(record.Run) []string
+	Log       *slog.Logger
+	Progress  func(Event) // called from one goroutine at a time; must not block long
+
+	// ForceStop is done when a run that is ending must not wait any longer: workers
+	// are killed, and the database is still restored. nil: never.
+	ForceStop context.Context
+
+	// StartTimeout bounds the initialisation of scripts and VUs, setup()
+	// included; 0: DefaultStartTimeout.
+	StartTimeout time.Duration
+}
+
+// Join is how workers reach the coordinator.
+type Join struct {
+	Remote      bool          `json:"remote"`                // workers are on other machines; else they are started on this one
+	Listen      string        `json:"listen"`                // host:port; empty: a free port of loopback
+	Advertise   string        `json:"advertise,omitempty"`   // host:port that workers are told; empty: Listen
+	Token       string        `json:"-"`                     // of the run; empty: a random one
+	Timeout     time.Duration `json:"-"`                     // for all workers to join; 0: DefaultJoinTimeout
+	Certificate string        `json:"certificate,omitempty"` // file of a given TLS certificate; empty: one is made for the run
+	Key         string        `json:"key,omitempty"`         // file of its private key
+	ByCPUs      bool          `json:"-"`                     // shares of the load are in proportion to the workers' CPUs; else equal
+}
+
+// DefaultJoinTimeout is enough for a person to start workers by hand.
+const DefaultJoinTimeout = 10 * time.Minute
+
+// DefaultStartTimeout exceeds k6's own limit on setup(), one minute.
+const DefaultStartTimeout = 3 * time.Minute
+
+// Event reports the progress of a run.
+type Event struct {
+	Kind   EventKind
+	Text   string // of a Step or Note
+	Stage  plan.Stage
+	Offset time.Duration // since t0
+	Of     time.Duration // length of the schedule
+	Live   Live
+}
+
+// EventKind is the kind of an event.
+type EventKind int
+
+// The kinds of events.
+const (
+	Step  EventKind = iota // something begins, such as "initialising 148 VUs"
+	Note                   // something to know, such as "no waits: ..."
+	Enter                  // a stage of the load begins
+	Tick                   // a second of load has passed
+)
+
+// script is what the workers run.
+func (o Options) script() fleet.Main { return fleet.MainOf(o.File, o.Profile) }

@@ -1,0 +1,203 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/internal/quantity"
+
+	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/judge/stats/effect"
+	"assay.dev/assay/internal/spec"
+)
+
+// Outcome is the conclusion about a variant.
+type Outcome string
+
+// The outcomes. A cause is confirmed if p99 and the time in its class of waits both
+// fall at the same load; with other primary metrics the outcome is "changed" at best.
+const (
+	Confirmed    Outcome = "confirmed"
+	NotConfirmed Outcome = "not confirmed"
+	Changed      Outcome = "changed"
+	Equivalent   Outcome = "equivalent"
+	Undetermined Outcome = "undetermined"
+)
+
+// PrimaryMetric is a metric that decides the outcome, with its own decision. All
+// primary metrics have to agree for an outcome, and so are not adjusted for each
+// other: an intersection-union test, which rejects only if each of its tests does,
+// has the level of each (Berger, Technometrics 24, 1982).
+type PrimaryMetric struct {
+	Metric   string          `json:"metric"`
+	Unit     string          `json:"unit"`
+	A        *float64        `json:"a"` // median over runs
+	B        *float64        `json:"b"`
+	Ratio    *float64        `json:"ratio"` // of the variant to the control; null also if the metric is 0
+	Lower    *float64        `json:"lower"` // of the ratio's 95 % interval
+	Upper    *float64        `json:"upper"`
+	P        *float64        `json:"p"` // of this metric alone: all primary metrics have to agree, so that p is not adjusted
+	Decision effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
+	Falls    bool            `json:"falls"` // changed, and lower than the control
+	Reason   string          `json:"reason"`
+}
+
+// leastPairs is the minimum number of pairs for a confirmation; the tests need more to
+// show a change at all.
+const leastPairs = 3
+
+// Conclude compares a variant's runs with the control's.
+func Conclude(control, variant compare.Group, primary []string, tolerance float64) (Effect, error) {
+	c, err := compare.Compare(control, variant, compare.Options{Tolerance: tolerance})
+	if err != nil {
+		return Effect{}, err
+	}
+	e := Effect{Comparison: &c, Primary: []PrimaryMetric{}}
+	for _, name := range primary {
+		i := slices.IndexFunc(c.Metrics, func(m compare.Metric) bool { return m.Name == name })
+		if i < 0 {
+			e.Primary = append(e.Primary, PrimaryMetric{Metric: name, Decision: effect.Undetermined, Reason: "no data in any run"})
+			continue
+		}
+		e.Primary = append(e.Primary, decide(c.Metrics[i], tolerance))
+	}
+	e.Events, e.Bottlenecks = events(control, variant, c), bottlenecks(control, variant)
+	e.Outcome = outcome(e.Primary, len(c.Pairing.Pairs))
+	return e, nil
+}
+
+// decide decides one metric, without adjustment for others.
+func decide(m compare.Metric, tolerance float64) PrimaryMetric {
+	d := PrimaryMetric{
+		Metric: m.Name, Unit: m.Unit, A: m.A, B: m.B, Ratio: m.Ratio, Lower: m.Lower, Upper: m.Upper, P: m.P,
+		Decision: effect.Undetermined, Reason: m.Reason,
+	}
+	if m.Ratio == nil {
+		d.decideVanished(m, tolerance)
+		return d
+	}
+	e := effect.Effect{Ratio: *m.Ratio}
+	if m.Lower != nil && m.Upper != nil {
+		e.Interval = &effect.Interval{Lower: *m.Lower, Upper: *m.Upper}
+	}
+	d.Decision = effect.Decide(e, m.P, tolerance)
+	d.Falls = d.Decision == effect.Changed && e.Ratio < 1
+	if d.Decision != effect.Undetermined {
+		d.Reason = ""
+	}
+	return d
+}
+
+// decideVanished decides a metric that is 0 in some runs of the variant, like the
+// time in a class of waits, and so has no ratio. If it is lower in every pair, by more
+// than the tolerance, Wilcoxon's signed-rank test has its smallest p = 2/2^n.
+func (d *PrimaryMetric) decideVanished(m compare.Metric, tolerance float64) {
+	lowest, _ := effect.Band(tolerance)
+	n := len(m.ValuesA)
+	if n != len(m.ValuesB) || n < effect.MinPairs(1) {
+		return
+	}
+	for i, a := range m.ValuesA {
+		b := m.ValuesB[i]
+		if a == nil || b == nil || *a <= 0 || *b >= *a*lowest {
+			return
+		}
+	}
+	p := 2.0
+	for range n {
+		p /= 2
+	}
+	d.P, d.Decision, d.Falls, d.Reason = &p, effect.Changed, true, ""
+}
+
+// outcome combines the primary metrics. Either of the two metrics that name a cause
+// refutes it by being equivalent or rising: by chance with 2.5 % each (one tail), and
+// so at most 5 % together.
+func outcome(primary []PrimaryMetric, pairs int) Outcome {
+	all := func(is func(PrimaryMetric) bool) bool {
+		return !slices.ContainsFunc(primary, func(d PrimaryMetric) bool { return !is(d) })
+	}
+	decision := func(of effect.Decision) func(PrimaryMetric) bool {
+		return func(d PrimaryMetric) bool { return d.Decision == of }
+	}
+	refutes := func(d PrimaryMetric) bool {
+		return (isP99(d) || isWaitClass(d)) && (d.Decision == effect.Equivalent || d.Decision == effect.Changed && !d.Falls)
+	}
+	cause := slices.ContainsFunc(primary, isP99) && slices.ContainsFunc(primary, isWaitClass)
+	switch {
+	case all(decision(effect.Equivalent)):
+		return Equivalent
+	case cause && pairs >= leastPairs && all(func(d PrimaryMetric) bool { return d.Falls }):
+		return Confirmed
+	case cause && slices.ContainsFunc(primary, refutes):
+		return NotConfirmed
+	case !cause && all(decision(effect.Changed)):
+		return Changed
+	}
+	return Undetermined
+}
+
+// isP99 and isWaitClass select the two metrics that name a cause.
+func isP99(d PrimaryMetric) bool { return d.Metric == "transaction p99" }
+
+func isWaitClass(d PrimaryMetric) bool { return strings.HasPrefix(d.Metric, spec.WaitMetric("")+" ") }
+
+// notComparable is the effect if no pair of runs can be compared; ok is false if err
+// is another error.
+func notComparable(err error) (_ Effect, ok bool) {
+	var refused *compare.Refusal
+	if !errors.As(err, &refused) {
+		return Effect{}, false
+	}
+	return Effect{Outcome: Undetermined, Primary: []PrimaryMetric{}, Events: []Event{}, Bottlenecks: Bottlenecks{[]Component{}, []Component{}}, Sentence: "undetermined: " + refused.Error()}, true
+}
+
+// sentence describes the effect in words.
+func (e Effect) sentence(a Parameters, variant string) string {
+	var parts []string
+	for _, d := range e.Primary {
+		parts = append(parts, d.text())
+	}
+	pairs := len(e.Comparison.Pairing.Pairs)
+	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
+		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), quantity.Number(pairs, "pair"))
+	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
+		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
+	}
+	if bottlenecks := e.Bottlenecks.text(a.Variants[0].Name, variant); bottlenecks != "" {
+		text += "; " + bottlenecks
+	}
+	return text
+}
+
+// text is a metric's part of a sentence.
+func (d PrimaryMetric) text() string {
+	if d.A == nil || d.B == nil {
+		return d.Metric + " has no data"
+	}
+	unit := strings.ReplaceAll(d.Unit, "ms/tx", "ms per transaction")
+	values := fmt.Sprintf("from %s to %s %s", number(*d.A), number(*d.B), unit)
+	switch {
+	case d.Decision == effect.Equivalent:
+		return fmt.Sprintf("%s stayed the same (%s)", d.Metric, values)
+	case d.Decision == effect.Undetermined:
+		return fmt.Sprintf("%s is undetermined (%s)", d.Metric, values)
+	case d.Ratio == nil:
+		return fmt.Sprintf("%s fell %s", d.Metric, values)
+	}
+	verb, times := "rose", *d.Ratio
+	if d.Falls {
+		verb, times = "fell", 1 / *d.Ratio
+	}
+	return fmt.Sprintf("%s %s %s (%s times)", d.Metric, verb, values, number(times))
+}
+
+func list(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}

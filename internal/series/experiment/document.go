@@ -1,0 +1,118 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"assay.dev/assay/internal/document"
+	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/series/experiment/binlog"
+)
+
+// SchemaName is the "schema" field of every experiment.json.
+const SchemaName = "assay/experiment/v1"
+
+// The states of an experiment.
+const (
+	Done        = "done"
+	Interrupted = "interrupted"
+	Failed      = "failed"
+)
+
+// Parameters are those of an experiment, from its file and the command line.
+type Parameters struct {
+	ID          string    `json:"experiment" jsonschema:"minLength=1"`
+	Name        string    `json:"name"`
+	File        string    `json:"file"` // path, as given
+	SHA256      string    `json:"file_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
+	Description string    `json:"description"`
+	Question    string    `json:"question"`
+	Source      string    `json:"source"`
+	Profile     string    `json:"profile"`
+	Unit        string    `json:"unit" jsonschema:"enum=tps,enum=rps"`
+	Rate        float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // of all runs, per second
+	Target      string    `json:"target"`
+	Workers     int       `json:"workers" jsonschema:"minimum=1"`
+	Pairs       int       `json:"pairs" jsonschema:"minimum=1"`              // planned number of rounds
+	Tolerance   float64   `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share: ratios from 1/(1+tolerance) to 1+tolerance count as no change
+	Seed        uint64    `json:"seed"`                                      // of the first round; each later round adds 1
+	Primary     []string  `json:"primary" jsonschema:"minItems=1"`
+	Variants    []Variant `json:"variants" jsonschema:"minItems=2"` // the first is the control
+	Started     time.Time `json:"started"`
+}
+
+// Variant is a variant, with its changes in words.
+type Variant struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Changes     []string `json:"changes"`
+}
+
+// RunResult is the result of one run.
+type RunResult struct {
+	Variant    string       `json:"variant"`
+	Round      int          `json:"round" jsonschema:"minimum=1"` // from 1
+	Run        string       `json:"run"`
+	Folder     string       `json:"folder"` // relative to experiment.json
+	Seed       uint64       `json:"seed"`
+	Verdict    string       `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
+	Claim      string       `json:"claim"`
+	Seconds    float64      `json:"seconds" jsonschema:"minimum=0"` // duration, including applying and reverting the variant
+	Invalid    string       `json:"invalid"`                        // why the run is INVALID, and its round was repeated; empty if it is not
+	Bottleneck string       `json:"bottleneck"`                     // the component that its diagnosis names; empty: no data
+	Readers    *binlog.Read `json:"binlog_readers,omitempty"`
+
+	compared compare.Run
+}
+
+// Document is the content of experiment.json; experiment.schema.json describes it.
+type Document struct {
+	Schema string `json:"schema" jsonschema:"enum=assay/experiment/v1"`
+	Parameters
+	State       string      `json:"state" jsonschema:"enum=done,enum=interrupted,enum=failed"`
+	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
+	Order       string      `json:"order"` // of the runs that were made, by round: AB BA
+	Runs        []RunResult `json:"runs"`
+	Effects     []Effect    `json:"effects"`  // of each variant but the control; empty if the experiment was interrupted or failed
+	Capacity    []Capacity  `json:"capacity"` // of each variant; empty if not searched for
+	Limitations []string    `json:"limitations" jsonschema:"minLength=1"`
+}
+
+// Effect is the difference between a variant and the control.
+type Effect struct {
+	Variant     string              `json:"variant"`
+	Outcome     Outcome             `json:"outcome" jsonschema:"enum=confirmed,enum=not confirmed,enum=changed,enum=equivalent,enum=undetermined"`
+	Sentence    string              `json:"sentence" jsonschema:"minLength=1"`
+	Primary     []PrimaryMetric     `json:"primary"`
+	Bottlenecks Bottlenecks         `json:"bottlenecks"`    // of the runs that were compared
+	Events      []Event             `json:"events"`         // wait events of database sessions, the longest first
+	Capacity    *Ratio              `json:"capacity_ratio"` // of the highest rates within the SLOs
+	Comparison  *compare.Comparison `json:"comparison"`     // of all metrics, as by assay compare --json; null: no runs could be compared
+}
+
+// Capacity is the result of a variant's search for the highest rate within the SLOs.
+type Capacity struct {
+	Variant  string   `json:"variant"`
+	Folder   string   `json:"folder"` // of search.json, relative to experiment.json
+	State    string   `json:"state"`
+	Sentence string   `json:"sentence"`
+	Lower    *float64 `json:"lower"` // null: none
+	Upper    *float64 `json:"upper"`
+	Trials   int      `json:"trials" jsonschema:"minimum=0"`
+}
+
+// Ratio is the ratio of a variant's capacity to the control's, with its bounds.
+type Ratio struct {
+	Ratio *float64 `json:"ratio"` // of the lower bounds; null unless both have an upper bound
+	Least *float64 `json:"least"` // of the variant's lower bound to the control's upper bound
+	Most  *float64 `json:"most"`  // of the variant's upper bound to the control's lower bound
+}
+
+// Marshal encodes experiment.json.
+func (d Document) Marshal() ([]byte, error) {
+	text, err := document.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("marshal experiment: %w", err)
+	}
+	return text, nil
+}

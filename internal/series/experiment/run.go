@@ -1,0 +1,223 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"assay.dev/assay/internal/quantity"
+
+	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/series/experiment/binlog"
+	"assay.dev/assay/internal/series/search"
+	"assay.dev/assay/internal/spec"
+)
+
+// Loop holds the effects of an experiment. Its functions are called one at a time.
+type Loop struct {
+	// Apply applies a variant, and Revert reverts it. Both may block while a server
+	// starts. Revert is called after each Apply, even if that failed.
+	Apply  func(context.Context, spec.Variant) error
+	Revert func() error
+	// Read is what the variant's binlog readers have read. It is called after Revert,
+	// if the variant has any.
+	Read func() binlog.Read
+	// Make makes one run of the applied variant, and blocks until it has ended. An
+	// error ends the experiment.
+	Make func(context.Context, Turn, spec.Variant) (RunResult, compare.Run, error)
+	// Search searches for a variant's highest rate within the SLOs. It calls trial
+	// around each trial, which waits for its turn and applies the variant. Searches run
+	// concurrently, their trials do not.
+	Search func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error)
+	// Progress is called before each run and after the last round.
+	Progress func(Progress)
+}
+
+// Progress is the progress of an experiment.
+type Progress struct {
+	Next    *Turn         // nil: all rounds were made
+	Done    int           // runs so far
+	Total   int           // runs, including repeated rounds so far
+	Left    time.Duration // estimated from the runs so far; 0: not known yet
+	Dropped string        // why the last round is repeated; empty: it is not
+}
+
+// Run makes the experiment's runs. If it fails or is interrupted, the document has no
+// result and the error is the reason. If it is interrupted during the searches, the
+// document has the result of the pairs and lacks only the capacities.
+func Run(ctx context.Context, e spec.Experiment, a Parameters, l Loop) (Document, error) {
+	a.Variants = variantsOf(e)
+	d := Document{Schema: SchemaName, Parameters: a, State: Done, Runs: []RunResult{}, Effects: []Effect{}, Capacity: []Capacity{}, Limitations: []string{}}
+	b := runner{e: e, a: a, loop: l, runs: []RunResult{}}
+	err := b.rounds(ctx)
+	interrupted := false
+	if err == nil && e.Capacity != nil {
+		d.Capacity, err = b.capacities(ctx)
+		interrupted = err != nil && ctx.Err() != nil
+	}
+	d.Runs, d.Order = b.runs, order(b.runs, a.Variants)
+	if interrupted {
+		d.Capacity = []Capacity{}
+		d.Limitations = append(d.Limitations, "the searches were interrupted: the highest rates are not known")
+	} else if err != nil {
+		d.stop(ctx, err)
+		return d, err
+	}
+	var failed error
+	if d.Effects, failed = b.effects(d.Capacity); failed != nil {
+		d.stop(ctx, failed)
+		return d, failed
+	}
+	d.conclude(b)
+	return d, err
+}
+
+// stop removes what could be mistaken for a result, and keeps the list of runs.
+func (d *Document) stop(ctx context.Context, reason error) {
+	d.State = Failed
+	if ctx.Err() != nil {
+		d.State = Interrupted
+	}
+	d.Effects, d.Capacity = []Effect{}, []Capacity{}
+	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, quantity.Number(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
+	d.Limitations = append(d.Limitations, d.State+": "+firstLine(reason))
+}
+
+// conclude sets the sentence and the limitations of the whole experiment.
+func (d *Document) conclude(b runner) {
+	for i, e := range d.Effects {
+		if i > 0 {
+			d.Sentence += "; "
+		}
+		d.Sentence += e.Variant + ": " + string(e.Outcome)
+	}
+	if valid := len(b.valid); valid < d.Pairs {
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, quantity.Number(d.Pairs, "round")))
+	} else if n := len(b.dropped); n > 0 {
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", quantity.Number(n, "round")))
+	}
+	if len(d.Capacity) > 0 {
+		d.Limitations = append(d.Limitations, "each capacity is from a single search: its bounds are not a confidence interval")
+	}
+	for _, c := range d.Capacity {
+		if c.State != search.Found.String() {
+			d.Limitations = append(d.Limitations, c.Variant+": "+c.Sentence)
+		}
+	}
+}
+
+// runner is the state of a running experiment.
+type runner struct {
+	e       spec.Experiment
+	a       Parameters
+	loop    Loop
+	runs    []RunResult
+	valid   map[int]bool // rounds, from 1, without an INVALID run
+	dropped []string     // for each other round: why a run is INVALID
+	spent   time.Duration
+}
+
+// rounds makes the planned number of valid rounds, or stops after too many invalid
+// ones.
+func (b *runner) rounds(ctx context.Context) error {
+	b.valid = map[int]bool{}
+	last := ""
+	for round := 0; len(b.valid) < b.a.Pairs && len(b.dropped) <= spareRounds(b.a.Pairs); round++ {
+		invalid := ""
+		for _, t := range Round(len(b.e.Variants), round, b.a.Seed) {
+			b.loop.Progress(b.progress(&t, last))
+			last = ""
+			m, err := b.turn(ctx, t)
+			if err != nil {
+				return err
+			}
+			if m.Invalid != "" {
+				invalid = m.Invalid
+			}
+		}
+		if invalid != "" {
+			b.dropped, last = append(b.dropped, invalid), invalid
+			continue
+		}
+		b.valid[round+1] = true
+	}
+	b.loop.Progress(b.progress(nil, last))
+	return nil
+}
+
+func (b *runner) progress(next *Turn, dropped string) Progress {
+	n := len(b.e.Variants)
+	p := Progress{Next: next, Done: len(b.runs), Total: n * (b.a.Pairs + len(b.dropped)), Dropped: dropped}
+	if p.Done > 0 {
+		p.Left = b.spent / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+	}
+	return p
+}
+
+// turn makes one run with its variant applied.
+func (b *runner) turn(ctx context.Context, t Turn) (m RunResult, err error) {
+	v, start := b.e.Variants[t.Variant], time.Now()
+	var c compare.Run
+	err = b.withVariant(ctx, v, func() (err error) {
+		m, c, err = b.loop.Make(ctx, t, v)
+		return err
+	})
+	if err == nil {
+		err = context.Cause(ctx) // an interrupted run does not count
+	}
+	if err != nil {
+		return m, err
+	}
+	took := time.Since(start)
+	b.spent += took
+	m.Variant, m.Round, m.Seed, m.Seconds, m.compared = v.Name, t.Round+1, t.Seed, took.Round(100*time.Millisecond).Seconds(), c
+	if v.Readers > 0 {
+		read := b.loop.Read()
+		m.Readers = &read
+	}
+	b.runs = append(b.runs, m)
+	return m, nil
+}
+
+// withVariant calls do with a variant applied, and reverts it.
+func (b *runner) withVariant(ctx context.Context, v spec.Variant, do func() error) error {
+	err := b.loop.Apply(ctx, v)
+	if err == nil {
+		err = do()
+	}
+	return errors.Join(err, b.loop.Revert())
+}
+
+// effects compares each variant with the control, over the valid rounds.
+func (b *runner) effects(capacities []Capacity) (all []Effect, err error) {
+	control := b.group(b.e.Control().Name)
+	for i, v := range b.e.Variants[1:] {
+		e, err := Conclude(control, b.group(v.Name), b.a.Primary, b.a.Tolerance)
+		if err != nil {
+			var ok bool
+			if e, ok = notComparable(err); !ok {
+				return nil, err
+			}
+		} else {
+			e.Sentence = e.sentence(b.a, v.Name)
+		}
+		e.Variant = v.Name
+		if len(capacities) > 0 {
+			e.Capacity = ratioOf(capacities[0], capacities[i+1])
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// group is the runs of a variant in valid rounds.
+func (b *runner) group(variant string) compare.Group {
+	g := compare.Group{Name: variant}
+	for _, r := range b.runs {
+		if r.Variant == variant && b.valid[r.Round] {
+			g.Runs = append(g.Runs, r.compared)
+		}
+	}
+	return g
+}

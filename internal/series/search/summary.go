@@ -1,0 +1,166 @@
+package search
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/quantity"
+)
+
+// sentence is the result in words: the known bounds, then why they are not narrower.
+func (d *Document) sentence() string {
+	trials := fmt.Sprintf("(%d trials)", len(d.Probes))
+	if len(d.Probes) == 1 {
+		trials = "(1 trial)"
+	}
+	switch {
+	case d.State == Interrupted || d.State == Failed:
+		return fmt.Sprintf("%s: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
+	case d.end == Missed:
+		return fmt.Sprintf("no rate within the SLOs: missed even at %s, %s of the first load %s",
+			d.rate(*d.Upper), quantity.Value(100**d.Upper/d.Range.From, "")+" %", trials)
+	}
+	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.reason(), trials)
+}
+
+// reason is why the bounds are not narrower; empty if they are as narrow as the goal.
+func (d *Document) reason() string {
+	switch d.end {
+	case AtMax:
+		return ", the highest rate to try"
+	case Generator:
+		return fmt.Sprintf("; the generator cannot offer %s", d.rate(*d.GeneratorAt))
+	case Undecided:
+		return fmt.Sprintf("; trials at %s have too few samples", d.rate(d.first(TooShort)))
+	case Invalid:
+		return fmt.Sprintf("; trials at %s are INVALID", d.rate(d.first(Unjudged)))
+	}
+	return ""
+}
+
+// first is the lowest rate of a class.
+func (d *Document) first(of Class) float64 {
+	for _, l := range d.Loads {
+		if l.Class == of {
+			return l.Rate
+		}
+	}
+	return 0
+}
+
+// between is the bracket in words.
+func (d *Document) between() string {
+	switch {
+	case d.Lower != nil && d.Upper != nil:
+		return fmt.Sprintf("between %s and %s", number(*d.Lower), d.rate(*d.Upper))
+	case d.Lower != nil:
+		return "at least " + d.rate(*d.Lower)
+	case d.Upper != nil:
+		return "less than " + d.rate(*d.Upper)
+	}
+	return "not known"
+}
+
+func (d *Document) rate(v float64) string { return number(v) + " " + d.Unit }
+
+// Bracket is the bracket so far, in words.
+func (d Document) Bracket() string { return d.between() }
+
+// Text is the decisive condition with its observed value.
+func (d *Decisive) Text() string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Detail != "":
+		return d.Name + ": " + d.Detail
+	case d.Observed == nil:
+		return d.Name
+	}
+	observed := quantity.Format(*d.Observed, d.Unit)
+	if d.Limit != nil {
+		observed = quantity.Near(*d.Observed, *d.Limit, d.Unit)
+	}
+	return fmt.Sprintf("%s, %s observed", d.Name, observed)
+}
+
+// Summary writes the result for a terminal, with the path of search.json. The last
+// line is the command that would certify the lower bound, if there is one.
+func Summary(w io.Writer, d Document, path string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
+	if d.Upper != nil {
+		fmt.Fprintf(&b, "%s\n", d.atUpper())
+	}
+	for _, note := range d.notes() {
+		fmt.Fprintln(&b, page.Message(note))
+	}
+	if len(d.Loads) > 0 {
+		b.Write(page.Terminal(page.Page{Blocks: []page.Block{d.table()}}, page.Columns, false))
+	}
+	fmt.Fprintf(&b, "\n  %s\n\nA search certifies nothing: it chose its rates by their results.", path)
+	if d.Confirm == "" {
+		b.WriteString("\n")
+	} else {
+		fmt.Fprintf(&b, " Confirm the lower\nbound in a separate run:\n%s\n", d.Confirm)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// atUpper describes the decisive condition at the upper bound.
+func (d Document) atUpper() string {
+	at := "at " + d.rate(*d.Upper)
+	p := d.decisiveAt(*d.Upper)
+	switch {
+	case p == nil:
+		return at + ": missed"
+	case p.Result == Broken:
+		return fmt.Sprintf("%s missed: %s", at, p.Decisive.Text())
+	}
+	return fmt.Sprintf("%s too close to call, counted as not sustained: %s", at, p.Decisive.Text())
+}
+
+// notes explain why the bounds are not narrower, and what to do.
+func (d Document) notes() (all []string) {
+	last := func(r ...Result) {
+		for _, p := range slices.Backward(d.Probes) {
+			if slices.Contains(r, p.Result) {
+				all = append(all, fmt.Sprintf("at %s: %s", d.rate(p.Rate), p.Claim))
+				return
+			}
+		}
+	}
+	switch d.end {
+	case Generator:
+		last(Starved, Refused)
+		hint := "hint: add workers (--workers) or CPUs, or stop other processes on the generator's host"
+		if d.Lower == nil {
+			hint += "; or start lower: --from"
+		}
+		all = append(all, hint)
+	case Invalid:
+		last(Void)
+	case Undecided:
+		last(Scarce)
+		all = append(all, "hint: make longer trials: --trial")
+	}
+	return all
+}
+
+var classTexts = map[Class]string{
+	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
+}
+
+// table lists the rates with the number of their trials by result.
+func (d Document) table() page.Table {
+	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
+	for _, l := range d.Loads {
+		t.Rows = append(t.Rows, page.Cells(number(l.Rate), classTexts[l.Class],
+			strconv.Itoa(l.Clear), strconv.Itoa(l.Close), strconv.Itoa(l.Broken), strconv.Itoa(l.Scarce+l.NotJudged)))
+	}
+	return t
+}

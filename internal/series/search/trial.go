@@ -1,0 +1,103 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/spec"
+)
+
+// The time that a search takes (TestWithinEightMinutes). A capacity within a factor
+// of four of the first rate R is bracketed after three loads (R, R/2, R/4 or R, 2R,
+// 4R), and three more bisect a factor of two to 10 %:
+//
+//	ln 2 (1/2 + slack)^3 = 0.103 <= -ln(1 - 0.1) = 0.105
+//
+// At least one of the six loads is clear, and the others have at most two trials. That
+// makes eleven trials of DefaultTrial, 8 s of other phases and 4 s of overhead: 352 s.
+// (Overhead: start of workers and VUs, t0 up to 2.5 s ahead, end of the last
+// transactions, ledger, verdict; measured 3 to 4 s on two cores with a load average of
+// 14.) The rest of 480 s is for trials that contradict each other or are INVALID, and
+// for systems so overloaded that their transactions time out, with a Rest after each.
+const (
+	DefaultTrial = 20 * time.Second
+
+	// Enough to warm up connections and caches; meanwhile the system finishes the
+	// work that the previous trial left.
+	trialWarmup   = 3 * time.Second
+	trialBaseline = time.Second // the shortest allowed: a trial is not diagnosed
+	trialRamp     = 2 * time.Second
+	trialCooldown = 2 * time.Second
+)
+
+// Shorten returns the profile of a trial with this hold, and the changed keys with
+// their values. A trial is not prolonged (hold_max), and its SLOs are counted.
+// Profiles with stages are refused: a length does not say which stage to change.
+func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]string, error) {
+	changed := map[string]string{"hold": hold.String()}
+	shorten := func(name string, phase *time.Duration, limit time.Duration) {
+		if *phase > limit {
+			*phase = limit
+			changed[name] = limit.String()
+		}
+	}
+	counted := func(slos []spec.SLO) []spec.SLO {
+		slos = slices.Clone(slos)
+		for i := range slos {
+			if slos[i].Basis == spec.Inferred {
+				slos[i].Basis = spec.Counted
+				changed["basis"] = string(spec.Counted)
+			}
+		}
+		return slos
+	}
+	phases := func(l *spec.Load) {
+		shorten("warmup", &l.Warmup, trialWarmup)
+		shorten("baseline", &l.Baseline.For, trialBaseline)
+		shorten("ramp", &l.Ramp, trialRamp)
+		shorten("cooldown", &l.Cooldown, trialCooldown)
+		if l.HoldMax > 0 {
+			l.HoldMax = 0
+			changed["hold_max"] = "none"
+		}
+	}
+	phases(&p.Load)
+	p.SLOs, p.Flows = counted(p.SLOs), slices.Clone(p.Flows)
+	for i := range p.Flows {
+		phases(&p.Flows[i].Load)
+		p.Flows[i].SLOs = counted(p.Flows[i].SLOs)
+	}
+	p, err := p.WithHold(hold)
+	return p, changed, err
+}
+
+// CheckSamples refuses trials with too few transactions at the first rate to count a
+// percentile of their duration: lower rates would have fewer still.
+func (a Parameters) CheckSamples(p spec.Profile) error {
+	for _, of := range p.PerFlow() {
+		if err := a.checkSamples(of.SLOs, a.Range.From*of.Target()/p.Target()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSamples is CheckSamples for one flow at its first rate.
+func (a Parameters) checkSamples(slos []spec.SLO, rate float64) error {
+	made := rate * a.Seconds // an upper bound where stages differ in rate
+	for _, s := range slos {
+		least := float64(stats.Needed(s.AllowedShare()))
+		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
+			return hint.With(
+				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
+					a.Seconds, number(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
+				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/rate)),
+			)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/internal/observe/metric"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// abortForm is the grammar of all conditions.
+var abortForm = regexp.MustCompile(`^\s*(rate|max)\s*>\s*([0-9]+(?:\.[0-9]+)?)\s+for\s+(\S+)\s*$`)
+
+// abortable lists the metrics of service and database that a condition may name.
+func abortable() (names []string) {
+	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.Abort != "" }) {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// abort reads the conditions under which a run is stopped. They apply to a whole
+// metric, without tags: the target is overloaded as a whole, not by endpoint.
+func (r *reader) abort(n *node) (all []Abort) {
+	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
+		return nil
+	}
+	for _, c := range n.children {
+		a, read := Abort{Metric: c.name, At: r.position(c)}, r.abortOnMetric
+		if c.kind == jsontext.KindBeginObject {
+			read = r.abortOnSource
+		}
+		if read(c, &a) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// abortOnMetric reads a condition on a metric: "http_req_failed": "rate>0.5 for 10s".
+func (r *reader) abortOnMetric(c *node, a *Abort) bool {
+	if !metricName.MatchString(a.Metric) {
+		r.failKey(c, fmt.Sprintf("%s is not the name of a metric", quote(a.Metric)), "an abort takes a whole metric, without tags")
+		return false
+	}
+	hint := "an abort takes a rate of the load, or one of: " + strings.Join(abortable(), ", ")
+	watched, ok := a.watched()
+	d, known := builtin(a.Metric)
+	if !ok && known && d.Kind != metric.Rate {
+		r.failKey(c, a.Metric+" is not a rate", hint)
+		return false
+	}
+	if lacking, next := lacksKey(watched, c.parent.parent, "read"); lacking != "" {
+		r.failKey(c, lacking, next)
+		return false
+	}
+	if !r.is(c, jsontext.KindString, example["abort"]) {
+		return false
+	}
+	problem, next := a.parse(c.text)
+	if problem == "" {
+		return true
+	}
+	// Of a name that no metric has, only a rate that the script registers may be meant.
+	if near, found := nearest(a.Metric, abortable()); !ok && !known && (found || strings.Contains(c.text, "max")) {
+		problem = "unknown metric " + quote(a.Metric)
+		if found {
+			problem += fmt.Sprintf(": did you mean %q?", near)
+		}
+		r.failKey(c, problem, hint)
+		return false
+	}
+	r.fail(c, problem, next)
+	return false
+}
+
+// abortOnSource reads a condition on something that is read for it alone.
+func (r *reader) abortOnSource(c *node, a *Abort) bool {
+	if !profileName.MatchString(a.Metric) {
+		r.failKey(c, badName("gauge or neighbour", a.Metric), "")
+	} else if _, ok := metric.Find(a.Metric); ok {
+		r.failKey(c, a.Metric+" is a metric: a gauge or a neighbour needs another name", "write for example "+exampleOf(c))
+	}
+	r.object(c, []string{"threshold"}, []string{"gauge", "neighbour"})
+	gauge, neighbour := c.get("gauge"), c.get("neighbour")
+	if gauge != nil && neighbour != nil || !c.mayHave("gauge") && !c.mayHave("neighbour") {
+		r.fail(c, `want either "gauge" or "neighbour"`, "write for example "+exampleOf(c))
+	}
+	if gauge != nil {
+		g := r.gauge(gauge)
+		a.Gauge = &g
+	}
+	if neighbour != nil {
+		b := r.neighbour(neighbour)
+		a.Neighbour = &b
+	}
+	threshold := c.get("threshold")
+	// Without a source, or with both, it is not known what the expression is of.
+	known := (gauge == nil) != (neighbour == nil) && c.mayHave("gauge") != c.mayHave("neighbour")
+	if !r.is(threshold, jsontext.KindString, exampleOf(threshold)) || !known {
+		return false
+	}
+	a.At = r.position(threshold)
+	if problem, hint := a.parse(threshold.text); problem != "" {
+		r.fail(threshold, problem, hint)
+	}
+	return c.validTree()
+}
+
+// parse reads the expression of a condition of which everything else is known. problem says
+// why it cannot, or is empty.
+func (a *Abort) parse(text string) (problem, hint string) {
+	aggregate, form, shown := "max", "max>LIMIT", example["gauge-threshold"]
+	d, watched := a.watched()
+	switch {
+	case a.Unit() == unitShare:
+		aggregate, form, shown = "rate", "rate>SHARE", example["abort"]
+		if a.Neighbour != nil {
+			shown = example["neighbour-threshold"]
+		}
+	case watched:
+		shown = fmt.Sprintf(`"abort": {%q: %q}`, d.Name, d.Abort)
+		if d.Kind == metric.Counter {
+			aggregate, form = "rate", "rate>NUMBER"
+		}
+	}
+	m := abortForm.FindStringSubmatch(text)
+	if m == nil || m[1] != aggregate {
+		return fmt.Sprintf("%s: want %s for DURATION", quote(text), form), "write for example " + shown
+	}
+	limit, err := strconv.ParseFloat(m[2], 64)
+	switch {
+	case a.Unit() == unitShare && (err != nil || limit >= 1):
+		return fmt.Sprintf("%s: share %s is out of range: want at least 0 and below 1", quote(text), m[2]), ""
+	case err != nil:
+		return fmt.Sprintf("%s: the limit is out of range", quote(text)), ""
+	}
+	length, err := time.ParseDuration(m[3])
+	if err != nil || length < time.Second || length%time.Second != 0 || length > MaxDuration {
+		return fmt.Sprintf("%s: %s is not a whole number of seconds from 1s to %v", quote(text), quote(m[3]), MaxDuration), ""
+	}
+	a.Limit, a.For, a.Expression = limit, length, fmt.Sprintf("%s>%s for %s", m[1], m[2], m[3])
+	return "", ""
+}

@@ -1,0 +1,230 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// Fault is a fault that a run injects while the load goes on: into a node of the local
+// stack, or by a command.
+type Fault struct {
+	At   time.Duration `json:"at_ns"`            // from the start of the first judged window
+	For  time.Duration `json:"for_ns,omitempty"` // until it is ended; 0: until the end of the load
+	Node string        `json:"node,omitempty"`   // of the local stack; empty: Run is what injects the fault
+	Do   string        `json:"do,omitempty"`     // to the node: DoKill, DoStop or DoCut
+	Run  []string      `json:"run,omitempty"`    // command that injects the fault, with its arguments
+	Undo []string      `json:"undo,omitempty"`   // command that ends it; empty: it ends by itself
+}
+
+// What a fault does to a node, and what ends it.
+const (
+	DoKill  = "kill"  // its process is killed at once
+	DoStop  = "stop"  // its process is asked to shut down
+	DoCut   = "cut"   // no packet reaches or leaves it
+	DoStart = "start" // ends each of them
+)
+
+// Settled is for how long a system must keep its SLOs after a fault to have recovered: the
+// shortest time in which a share of violations means something at ten transactions per
+// second (ours).
+const Settled = 5 * time.Second
+
+// String names the fault, like "kill b", or its command.
+func (f Fault) String() string {
+	if f.Node != "" {
+		return f.Do + " " + f.Node
+	}
+	return f.Run[0]
+}
+
+// Ends reports whether something is done to end the fault.
+func (f Fault) Ends() bool { return f.Node != "" || len(f.Undo) > 0 }
+
+// faultList reads the faults of a profile.
+func (r *reader) faultList(n *node) (all []Fault) {
+	if n == nil {
+		return nil
+	}
+	if !r.is(n, jsontext.KindBeginArray, exampleOf(n)) {
+		return nil
+	}
+	if len(n.children) == 0 {
+		r.fail(n, "want at least one fault", "write for example "+exampleOf(n))
+	}
+	for _, c := range n.children {
+		if f, ok := r.fault(c); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (r *reader) fault(n *node) (f Fault, ok bool) {
+	if !r.object(n, []string{"at", "do"}, []string{"node", "for", "undo"}) {
+		return f, false
+	}
+	f.At, ok = r.offset(n.get("at"))
+	if c := n.get("for"); c != nil {
+		var valid bool
+		f.For, valid = r.offset(c)
+		if valid && f.For == 0 {
+			r.fail(c, `"for" must be above 0`, "omit it if the fault lasts until the end of the load")
+		}
+		ok = ok && valid
+	}
+	do := n.get("do")
+	switch {
+	case do == nil:
+		return f, false
+	case do.kind == jsontext.KindBeginArray:
+		f.Run = r.command(do)
+		if c := n.get("node"); c != nil {
+			r.failKey(c, `a command takes no "node"`, `write "do": "kill" for a node of the local stack`)
+		}
+		if c := n.get("undo"); c != nil {
+			f.Undo = r.command(c)
+		}
+		if f.For > 0 && n.get("undo") == nil {
+			r.fail(n, `"for" requires "undo", the command that ends the fault`, "write for example "+example["undo"])
+		}
+		return f, ok && len(f.Run) > 0
+	}
+	var valid bool
+	f.Do, valid = r.oneOf(do, "fault", DoKill, DoStop, DoCut)
+	ok = ok && valid
+	if c := n.get("undo"); c != nil {
+		r.failKey(c, `"undo" requires a command in "do"`, "a node is started again by itself")
+	}
+	if c := n.get("node"); c == nil && valid {
+		r.fail(n, fmt.Sprintf("%q requires a node of the local stack", f.Do), "add "+example["node"]+`, or write a command, for example `+example["run"])
+		ok = false
+	} else if f.Node, valid = r.text(c); !valid {
+		ok = false
+	}
+	return f, ok
+}
+
+// command reads a program and its arguments.
+func (r *reader) command(n *node) (argv []string) {
+	for _, c := range r.list(n) {
+		if r.is(c, jsontext.KindString, exampleOf(n)) {
+			argv = append(argv, c.text)
+		}
+	}
+	if len(n.children) == 0 && n.kind == jsontext.KindBeginArray || len(argv) > 0 && argv[0] == "" {
+		r.fail(n, "want a program and its arguments", "write for example "+example["run"])
+		return nil
+	}
+	return argv
+}
+
+// offset reads a duration of whole seconds, at least 0.
+func (r *reader) offset(n *node) (d time.Duration, ok bool) {
+	d, ok = r.duration(n)
+	if ok && (d < 0 || d%time.Second != 0 || d > MaxDuration) {
+		r.fail(n, fmt.Sprintf("%s is not a whole number of seconds up to %v", quote(n.text), MaxDuration), `write for example "30s"`)
+		ok = false
+	}
+	return d, ok
+}
+
+// checkFaults reports what misplacedFaults finds.
+func (r *reader) checkFaults(n *node, p Profile) {
+	if n == nil || len(p.Faults) != len(n.children) {
+		return
+	}
+	for _, key := range []string{"load", "slo", "flows"} {
+		if c := n.parent.get(key); c != nil && !c.validTree() {
+			return
+		}
+	}
+	for _, m := range p.misplacedFaults() {
+		at := n
+		if m.index >= 0 {
+			at = n.children[m.index]
+		}
+		r.fail(at, m.problem, m.hint)
+	}
+}
+
+// misplacedFault is a mistake in the time of one fault, or with index -1 of all.
+type misplacedFault struct {
+	index         int
+	problem, hint string
+}
+
+// misplacedFaults are the faults that the load does not outlast, as a recovery from them
+// could not be seen, and those of one node at the same time.
+func (p Profile) misplacedFaults() (all []misplacedFault) {
+	if len(p.Faults) == 0 {
+		return nil
+	}
+	if p.Load.HoldMax > 0 {
+		return []misplacedFault{{-1, "faults cannot be combined with hold_max: the end of the hold must be known", "omit one of them"}}
+	}
+	if !slices.IsSortedFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) }) {
+		all = append(all, misplacedFault{-1, "the faults are not in the order of their times", `sort them by "at"`})
+	}
+	limit, _ := p.Limit(metric.RecoveryTime)
+	window, left := p.sinceFirstJudged()
+	for i, f := range p.Faults {
+		if needed := f.At + f.For + max(limit, Settled) + Settled; f.At >= window {
+			all = append(all, misplacedFault{i, fmt.Sprintf("%s comes after the first judged window, which has %v", f, window), "let it begin earlier"})
+		} else if needed > left {
+			all = append(all, misplacedFault{
+				i, fmt.Sprintf("the load ends %v after the start of the hold: too early to see a recovery from %s, for which it would have to last %v", left, f, needed),
+				"lengthen the hold or the cool-down, or let the fault begin or end earlier",
+			})
+		}
+		for j, g := range p.Faults[:i] {
+			if f.Node != "" && f.Node == g.Node && (g.For == 0 || f.At < g.At+g.For+Settled) {
+				all = append(all, misplacedFault{i, fmt.Sprintf("%s begins before the system can have recovered from fault %d, %s", f, j+1, g), "let it begin later"})
+			}
+		}
+	}
+	return all
+}
+
+// faultsError returns the first misplaced fault as an error without a line, after an
+// override of the load.
+func (p Profile) faultsError() error {
+	for _, m := range p.misplacedFaults() {
+		return &Error{Place: p.place("faults"), Problem: m.problem, Next: m.hint}
+	}
+	return nil
+}
+
+// sinceFirstJudged is the length of the first judged window, and of the load from its start.
+func (p Profile) sinceFirstJudged() (window, left time.Duration) {
+	first, end := time.Duration(-1), time.Duration(0)
+	for _, of := range p.PerFlow() {
+		start, length, whole := of.Load.firstJudged()
+		if first < 0 || start < first {
+			first, window = start, length
+		}
+		end = max(end, whole)
+	}
+	return window, end - first
+}
+
+// firstJudged is when the first judged window starts, its length, and that of the load.
+func (l Load) firstJudged() (start, length, whole time.Duration) {
+	if len(l.Stages) == 0 {
+		start = l.Warmup + l.Baseline.For + l.Ramp
+		return start, l.Hold, start + l.Hold + l.Cooldown
+	}
+	for _, s := range l.Stages {
+		whole += s.Ramp
+		if s.Judge && length == 0 {
+			start, length = whole, s.For
+		}
+		whole += s.For
+	}
+	return start, length, whole
+}

@@ -1,0 +1,82 @@
+package comparetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/testing/synthetic"
+)
+
+// spacing is the time between the starts of successive runs.
+const spacing = 2 * time.Minute
+
+// Groups makes runs in an order like "ABBA", one after the other. Latencies of B are
+// those of A times the factor; each run differs by up to 1 %, as real runs do.
+func Groups(order string, factor float64) (a, b compare.Group) {
+	a.Name, b.Name = "runs/a", "runs/b"
+	for i, scale := range scales(order, factor) {
+		group := &a
+		if order[i] == 'B' {
+			group = &b
+		}
+		c := certify(scale)
+		c.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
+		c.Window.Start, c.Window.End = c.Window.Start.Add(time.Duration(i)*spacing), c.Window.End.Add(time.Duration(i)*spacing)
+		c.Evidence.ManifestSHA256 = fmt.Sprintf("%064x", i)
+		group.Runs = append(group.Runs, compare.Run{Folder: fmt.Sprintf("%s/%02d", group.Name, i), Certificate: c})
+	}
+	return a, b
+}
+
+// scales are the latency factors of each run.
+func scales(order string, factor float64) (all []float64) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, letter := range order {
+		scale := 0.99 + 0.02*random.Float64()
+		if letter == 'B' {
+			scale *= factor
+		}
+		all = append(all, scale)
+	}
+	return all
+}
+
+// certify is the certificate of a run; it always passes, as these tests are not about
+// verdicts.
+func certify(scale float64) (c certificate.Certificate) {
+	if err := json.Unmarshal(certified(scale), &c); err != nil {
+		panic(err) // it was written by certificate.Marshal
+	}
+	c.Verdict = verdict.Pass.String()
+	for i := range c.Rules {
+		c.Rules[i].Verdict = verdict.Pass.String()
+	}
+	return c
+}
+
+// certificates are those of runs that were simulated before, as files, by the factor of
+// their latencies: most groups begin with the same runs.
+var certificates sync.Map
+
+func certified(scale float64) []byte {
+	if data, ok := certificates.Load(scale); ok {
+		return data.([]byte)
+	}
+	data, err := certificate.Marshal(certificate.Of(synthetic.New(synthetic.Profile(), 1, system(scale)).Record()))
+	if err != nil {
+		panic(err) // a certificate that is always the same
+	}
+	certificates.Store(scale, data)
+	return data
+}
+
+func system(scale float64) synthetic.System {
+	return func(n int64) (float64, string) { return scale * (20 + float64(n*37%100)), metric.Completed }
+}

@@ -1,0 +1,138 @@
+package scale
+
+import (
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+)
+
+// Step is the result of one step.
+type Step struct {
+	Variant string `json:"variant"`
+	Point
+	Round   int       `json:"round" jsonschema:"minimum=1"`
+	Run     string    `json:"run"`
+	Folder  string    `json:"folder"` // relative to the document
+	Started time.Time `json:"started"`
+	Seconds int64     `json:"seconds"` // measured
+
+	// Of the transactions that began in these seconds.
+	TPS          float64  `json:"tps"`           // completed per second
+	P95          *float64 `json:"p95_ms"`        // of all that ended; null: none did
+	Mean         *float64 `json:"mean_ms"`       // likewise
+	NotCompleted int64    `json:"not_completed"` // failed, timed out or dropped
+	// Errors are those of statements, requests and transactions that the generator noticed
+	// in the whole step, by class, retried ones included; empty: none.
+	Errors map[string]int64 `json:"errors,omitempty"`
+	// Waits are the mean active sessions of the database by class; null: not sampled, empty:
+	// none was active.
+	Waits map[string]float64 `json:"waits"`
+
+	// Of the whole step; null: not compared.
+	Missing    *int64 `json:"missing"`
+	Duplicated *int64 `json:"duplicated"`
+	// Violated are the invariants that do not hold, or were not checked.
+	Violated []string `json:"violated,omitempty"`
+
+	GeneratorCPU *float64 `json:"generator_cpu_share"` // of the busiest worker, [0,1]; null: not known
+
+	Broken string `json:"broken,omitempty"` // why the step counts for nothing; empty: it counts
+}
+
+// needed are the validity rules without which a step shows nothing; others, such as
+// open-loop, do not apply to it.
+var needed = []string{"worker-lost", "frames", "accounted", "generator-drops", "offered"}
+
+// StepOf reads the result of a step from its record and the verdict on it.
+func StepOf(variant string, c Cell, r record.Run, v verdict.Verdict, folder string) Step {
+	s := Step{
+		Variant: variant, Point: c.Point, Round: c.Round + 1, Run: r.Plan.Run, Folder: folder,
+		Started: r.Facts.T0.UTC().Truncate(time.Second),
+	}
+	for _, w := range r.Plan.Load.Judged {
+		span := record.SpanOf(r.Facts.T0, w)
+		s.Seconds += span.Seconds()
+		for _, outcome := range metric.Outcomes {
+			n, _ := r.Timeline.Sum(metric.Transactions, metric.NewSeries("", "", "outcome", outcome).Labels, span)
+			if outcome == metric.Completed {
+				s.TPS += n
+			} else {
+				s.NotCompleted += int64(n)
+			}
+		}
+	}
+	if s.Seconds > 0 {
+		s.TPS /= float64(s.Seconds)
+	}
+	s.latency(r)
+	s.Errors = errorsOf(r.Timeline)
+	waits := certificate.Build(r, v).Waits
+	if samples, _ := r.Timeline.Sum(metric.DBSample, nil, record.All); samples > 0 || len(waits) > 0 {
+		s.Waits = map[string]float64{}
+	}
+	for _, w := range waits {
+		s.Waits[w.Class] += w.AAS
+	}
+	if r.Ledger != nil {
+		s.Missing, s.Duplicated = &r.Ledger.Missing, &r.Ledger.Duplicated
+	}
+	for i, planned := range r.Plan.Profile.Invariants {
+		if i >= len(r.Facts.Invariants) || r.Facts.Invariants[i].Rows > 0 || r.Facts.Invariants[i].Error != "" {
+			s.Violated = append(s.Violated, planned.Name)
+		}
+	}
+	s.GeneratorCPU = v.Generator.CPUShare
+	for _, rule := range v.Rules {
+		if slices.Contains(needed, rule.ID) && rule.Outcome == verdict.Invalid {
+			s.Broken = rule.Detail
+		}
+	}
+	switch {
+	case r.Facts.Stopped != "":
+		s.Broken = r.Facts.Stopped
+	case r.Facts.Interrupted:
+		s.Broken = "interrupted"
+	case s.TPS == 0 && s.NotCompleted == 0:
+		s.Broken = "no transaction ran"
+	}
+	return s
+}
+
+// errorsOf counts the errors of the generator and of its script by class; nil: none.
+func errorsOf(t *record.Timeline) map[string]int64 {
+	var all map[string]int64
+	seen := map[[2]string]bool{}
+	for _, series := range t.Series(metric.ErrorsByClass) {
+		where, class := series.Label("where"), series.Label("class")
+		id := [2]string{where, class}
+		if where != metric.AtClient && where != metric.AtScript || seen[id] { // several workers have a series of these labels
+			continue
+		}
+		seen[id] = true
+		labels := []metric.Label{{Key: "where", Value: where}, {Key: "class", Value: class}}
+		if n, _ := t.Sum(metric.ErrorsByClass, labels, record.All); n > 0 {
+			if all == nil {
+				all = map[string]int64{}
+			}
+			all[class] += int64(n)
+		}
+	}
+	return all
+}
+
+func (s *Step) latency(r record.Run) {
+	h := &metric.Hist{}
+	for _, w := range r.Plan.Load.Judged {
+		r.Timeline.MergeHist(h, metric.TransactionDuration, nil, record.SpanOf(r.Facts.T0, w))
+	}
+	if v, ok := h.Quantile(0.95); ok {
+		s.P95 = &v
+	}
+	if v, ok := h.Mean(); ok {
+		s.Mean = &v
+	}
+}
