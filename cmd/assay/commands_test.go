@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"assay.dev/assay/internal/testing/budget"
@@ -117,8 +119,8 @@ func refused(ts *testscript.TestScript, neg bool, args []string) {
 	files, processes, start := filesUnder(ts), scriptProcesses(ts), time.Now()
 	code := exitCodeOf(ts, ts.Exec(args[0], args[1:]...))
 	took := time.Since(start)
-	if code != exitError {
-		ts.Fatalf("exit code %d, want %d", code, exitError)
+	if code != cli.ExitError {
+		ts.Fatalf("exit code %d, want %d", code, cli.ExitError)
 	}
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("stdout is %q, want nothing", out)
@@ -232,8 +234,8 @@ func terminateReading(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
 	select {
 	case err := <-done:
-		if code := exitCodeOf(ts, err); code != exitInterrupted {
-			ts.Fatalf("exit code %d, want %d", code, exitInterrupted)
+		if code := exitCodeOf(ts, err); code != cli.ExitInterrupted {
+			ts.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
 		}
 	case <-time.After(refusalLimit):
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -279,8 +281,8 @@ func interruptAt(ts *testscript.TestScript, signal syscall.Signal, patterns, com
 		ts.Check(syscall.Kill(pid, signal))
 	}
 	last := time.Now()
-	if code := exitCodeOf(ts, <-done); code != exitInterrupted {
-		ts.Fatalf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, ts.ReadFile(stderr))
+	if code := exitCodeOf(ts, <-done); code != cli.ExitInterrupted {
+		ts.Fatalf("exit code %d, want %d; stderr:\n%s", code, cli.ExitInterrupted, ts.ReadFile(stderr))
 	}
 	took := time.Since(last)
 	if after := scriptProcesses(ts); !maps.Equal(before, after) {

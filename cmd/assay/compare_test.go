@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"assay.dev/assay/internal/testing/comparetest"
@@ -41,5 +43,5 @@ func percent(t *testing.T, text string) (float64, error) {
 	if err := c.Flags().Set("tolerance", text); err != nil {
 		t.Fatal(err)
 	}
-	return percentOf(c, "tolerance")
+	return cli.PercentOf(c, "tolerance")
 }

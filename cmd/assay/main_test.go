@@ -132,7 +132,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}
 	for _, folder := range []string{"scenarios", "stubs"} {
-		if err := os.CopyFS(filepath.Join(e.WorkDir, folder), os.DirFS("../../../"+folder)); err != nil {
+		if err := os.CopyFS(filepath.Join(e.WorkDir, folder), os.DirFS("../../"+folder)); err != nil {
 			return err
 		}
 	}

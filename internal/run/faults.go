@@ -20,7 +20,7 @@ type Nodes interface {
 	// Names lists the nodes.
 	Names() []string
 	// Ready returns why a node is not in use; nil: it is.
-	Ready(node string) error
+	Ready(ctx context.Context, node string) error
 	// Do does to a node what spec.DoKill, DoStop, DoCut or DoStart mean. It returns when
 	// that is done, in bounded time; what has been done already is not done again.
 	Do(ctx context.Context, node, action string) error
@@ -31,7 +31,7 @@ type Nodes interface {
 const faultTimeout = 3 * time.Minute
 
 // CheckFaults returns why a run could not inject a fault of a profile. nodes may be nil.
-func CheckFaults(p spec.Profile, nodes Nodes) error {
+func CheckFaults(ctx context.Context, p spec.Profile, nodes Nodes) error {
 	for _, f := range p.Faults {
 		switch {
 		case f.Node == "":
@@ -42,7 +42,7 @@ func CheckFaults(p spec.Profile, nodes Nodes) error {
 			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
 				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
 		default:
-			if err := nodes.Ready(f.Node); err != nil {
+			if err := nodes.Ready(ctx, f.Node); err != nil {
 				return fmt.Errorf("the profile's fault %q: %w", f, err)
 			}
 		}
@@ -84,7 +84,7 @@ func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
 	}
 	// What is down already would be killed once more without any effect.
 	if f.Node != "" {
-		if err := i.nodes.Ready(f.Node); err != nil {
+		if err := i.nodes.Ready(ctx, f.Node); err != nil {
 			i.set(n, func(fact *record.Fault) { fact.Error = text(err) })
 			return
 		}

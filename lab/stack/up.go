@@ -8,13 +8,15 @@ import (
 	"os"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/process"
 )
 
 // Parts selects components of the stack.
-type Parts struct{ Database, Influx, Target bool }
+type Parts = localstack.Parts
 
 // All is the whole stack.
 var All = Parts{Database: true, Influx: true, Target: true}

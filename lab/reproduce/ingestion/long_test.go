@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/workertest"
+	"assay.dev/assay/internal/thresholds"
 	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/internal/wire"
 	"assay.dev/assay/lab/reproduce"
@@ -63,7 +64,7 @@ func TestLongIngestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn.DBName = "shop"
-	file, err := trial.ReadThresholds(t.Context(), filepath.Join("..", "..", "..", "..", "thresholds.json"))
+	file, err := thresholds.Read(t.Context(), filepath.Join("..", "..", "..", "..", "thresholds.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,46 @@
+package localstack_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/internal/localstack"
+	"assay.dev/assay/lab/stack"
+)
+
+// One run at a time can reserve a stack. If the stack is not started, no folder is left.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "stack")
+	for range 2 {
+		release, err := localstack.Reserve(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := localstack.Reserve(dir); !errors.Is(err, localstack.ErrInUse) {
+			t.Errorf("a second run: %v", err)
+		}
+		other, err := localstack.Reserve(dir + "2")
+		if err != nil {
+			t.Errorf("a stack of another folder: %v", err)
+		} else {
+			other()
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := stack.Stop(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "a run uses the local stack") {
+			t.Errorf("stop a stack that a run uses: %v", err)
+		}
+		release()
+		if err := stack.Stop(t.Context(), dir); err != nil {
+			t.Errorf("stop a stack that no run uses: %v", err)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
