@@ -3,6 +3,7 @@
 
 GO        ?= go
 BIN       := bin/assay
+LAB       := bin/assay-lab
 CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
@@ -29,8 +30,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/assay
-	$(BUILD) -o $(BIN) ./cmd/assay
+build: ## Build bin/assay, bin/assay-verify and bin/assay-lab
+	$(BUILD) -o bin/ ./cmd/assay ./cmd/assay-verify ./lab/cmd/assay-lab
 
 .PHONY: certify
 certify: ## Set up what is missing, and certify payment and ingestion on the local stack
@@ -39,8 +40,9 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "no InfluxDB: runs cannot be watched while they are in progress" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
-# The server programs that tests need.
-SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
+# The programs that tests need: servers, and assay-lab.
+SERVERS = ASSAY_LAB="$(CURDIR)/$(LAB)" \
+	ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
@@ -80,6 +82,7 @@ test: ## Set up what is missing, and run all tests but the long ones, on real se
 	.ci/install test
 	@$(KEPT)
 	@$(COMPILE) list -export -test -deps -tags live ./... >/dev/null
+	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
 	@$(CHECK) $(TESTFLAGS) $(PURE)
 	@$(SERVERS) $(GO) test -tags live $(LIVEFLAGS) -timeout 60m $(TESTFLAGS) $(LIVE)
 
@@ -87,6 +90,7 @@ test: ## Set up what is missing, and run all tests but the long ones, on real se
 long: ## Run the tests that take minutes each, and those of verdicts on live systems
 	.ci/install test
 	@$(KEPT)
+	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
 	@$(SERVERS) $(GO) test -tags live,long $(LIVEFLAGS) -p 1 -timeout 90m -run '^TestLong' $(TESTFLAGS) $(LONG)
 	.ci/inputs long --write
 
@@ -101,7 +105,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
 	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
-	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
+	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" ASSAY_LAB="$(CURDIR)/$(LAB)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "'$(CURDIR)/.ci/cluster'" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./internal/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
@@ -117,6 +121,7 @@ exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMF
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
+	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
 	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/judge/certificate/signature ./cmd/assay
 
@@ -169,5 +174,5 @@ down: ## Stop the containers and keep their data (docker compose down -v deletes
 
 .PHONY: clean
 clean: ## Stop the local stack; remove its data, builds and caches
-	test ! -e .assay/stack.json || $(GO) run ./cmd/assay stack down
+	test ! -e .assay/stack.json || $(GO) run ./cmd/assay-lab stack down
 	rm -rf bin .assay $(CACHE)

@@ -50,7 +50,7 @@ func newCertify() *cobra.Command {
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
 
-Without --target or ASSAY_TARGET it uses the local stack (assay stack), which it
+Without --target or ASSAY_TARGET it uses the local stack (assay-lab stack), which it
 starts if it is down, and stops again afterwards.
 
 ASSAY_DB is the DSN of the target's database, like

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"assay.dev/assay/internal/testing/comparetest"
+
 	"assay.dev/assay/internal/cli"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -351,4 +353,15 @@ func httpGet(url string) ([]byte, error) {
 		err = fmt.Errorf("%s answers %s: %s", url, resp.Status, body)
 	}
 	return body, err
+}
+
+// synthetic-runs DIR ORDER FACTOR writes synthetic records to DIR/A and DIR/B, of runs
+// made in an order like ABBA; latencies of B are longer by the factor.
+func syntheticRuns(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: synthetic-runs DIR ORDER FACTOR")
+	}
+	factor, err := strconv.ParseFloat(args[2], 64)
+	ts.Check(err)
+	ts.Check(comparetest.Write(ts.MkAbs(args[0]), args[1], factor))
 }

@@ -18,7 +18,7 @@ func newInflux() *cobra.Command {
 		Long: `Influx writes runs to InfluxDB, where the Grafana dashboards read them. Certify does
 so during the run if ASSAY_INFLUX_URL names a server, like http://127.0.0.1:8086 or
 http://127.0.0.1:8086?db=assay (assay is the default database), or if the local
-stack has one (assay stack up, with influxd installed).
+stack has one (assay-lab stack up, with influxd installed).
 
 ASSAY_INFLUX_TOKEN is user:password for InfluxDB 1.x, or the token for 2 and 3.`,
 		Example: "  assay influx push runs/latest",

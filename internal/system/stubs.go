@@ -192,9 +192,9 @@ func callingStubs(given, running []string, used []usedStub, profiles []spec.Prof
 			}
 		}
 	case running != nil && len(used) == 1 && !strings.Contains(strings.Join(running, " "), used[0].url):
-		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay stack down, certify starts one that does", used[0].name))
+		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay-lab stack down, certify starts one that does", used[0].name))
 	case running != nil && len(used) == 0 && called != "":
-		p.Note(fmt.Sprintf("the reference service that is up calls %s, which is no stub of the profile: assay stack down stops it, and certify starts one with its own gateway", called))
+		p.Note(fmt.Sprintf("the reference service that is up calls %s, which is no stub of the profile: assay-lab stack down stops it, and certify starts one with its own gateway", called))
 	}
 	if running != nil {
 		return given, nil

@@ -88,7 +88,7 @@ func Server(dir string) (mysqld.Binary, error) {
 // database node runs.
 func (o Options) complete(s *State, running bool) (Options, error) {
 	differs := func(option string, is, want any) error {
-		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", option, is, want)
+		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay-lab stack down` first", option, is, want)
 	}
 	if c := s.Cluster; c != nil {
 		proxy := c.Proxy != nil

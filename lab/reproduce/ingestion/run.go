@@ -49,7 +49,7 @@ type Document struct {
 // Mode is one way to run the service, with its run.
 type Mode struct {
 	Name        string
-	Args        []string // of `assay target`
+	Args        []string // of `assay-lab target`
 	Certificate certificate.Certificate
 }
 
