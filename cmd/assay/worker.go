@@ -47,7 +47,7 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
   assay worker --join https://10.0.0.5:7077 --wait 1h`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), cli.Messages{c.ErrOrStderr()}
+			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), cli.Messages{To: c.ErrOrStderr()}
 			if status != "" {
 				crash.Go(func() {
 					if err := worker.ServeStatus(c.Context(), status); err != nil {
