@@ -3,8 +3,10 @@
 
 GO        ?= go
 BIN       := bin/assay
-LAB       := bin/assay-lab
 CACHE     := .cache
+LAB       := $(CACHE)/assay-lab
+# Both modules: lab/ has its own.
+ALL       := ./... ./lab/...
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
@@ -40,6 +42,8 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "no InfluxDB: runs cannot be watched while they are in progress" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
+# Without a revision, as the test binaries are: workers only join a coordinator of their build.
+BUILDLAB = $(COMPILE) build -buildvcs=false -o $(LAB) ./lab/cmd/assay-lab
 # The programs that tests need: servers, and assay-lab.
 SERVERS = ASSAY_LAB="$(CURDIR)/$(LAB)" \
 	ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
@@ -55,7 +59,7 @@ SERVERS = ASSAY_LAB="$(CURDIR)/$(LAB)" \
 LIVE = $(shell printf '%s\n' ./internal/run ./cmd/assay ./internal/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')
 LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./internal ./lab ./cmd | xargs dirname | sort -u)
 # The other packages.
-PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay.dev/assay/%))
+PURE = $(shell $(GO) list $(ALL) | grep -vxF $(LIVE:./%=-e assay.dev/assay/%))
 # Live tests wait for the CPUs that they declare (package budget): how many packages and
 # tests begin at a time does not matter. All are compiled before the first one runs, and
 # linked with what the tests leave of the CPUs: eight linkers stop a single one for seconds.
@@ -67,7 +71,7 @@ CHECK := $(GO) test -vet=off -p 4
 
 .PHONY: check
 check: ## Run the tests that need no server and no clock (about 80 seconds, two cores; 3 minutes more to compile them the first time)
-	$(CHECK) $(TESTFLAGS) ./...
+	$(CHECK) $(TESTFLAGS) $(ALL)
 
 FUZZTIME ?= 60s
 
@@ -81,8 +85,8 @@ fuzz: ## Run every fuzz target of CONTRIBUTING.md's list for FUZZTIME=60s
 test: ## Set up what is missing, and run all tests but the long ones, on real servers (about 12 minutes, two cores, of which 5 compile them the first time)
 	.ci/install test
 	@$(KEPT)
-	@$(COMPILE) list -export -test -deps -tags live ./... >/dev/null
-	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
+	@$(COMPILE) list -export -test -deps -tags live $(ALL) >/dev/null
+	@$(BUILDLAB)
 	@$(CHECK) $(TESTFLAGS) $(PURE)
 	@$(SERVERS) $(GO) test -tags live $(LIVEFLAGS) -timeout 60m $(TESTFLAGS) $(LIVE)
 
@@ -90,7 +94,7 @@ test: ## Set up what is missing, and run all tests but the long ones, on real se
 long: ## Run the tests that take minutes each, and those of verdicts on live systems
 	.ci/install test
 	@$(KEPT)
-	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
+	@$(BUILDLAB)
 	@$(SERVERS) $(GO) test -tags live,long $(LIVEFLAGS) -p 1 -timeout 90m -run '^TestLong' $(TESTFLAGS) $(LONG)
 	.ci/inputs long --write
 
@@ -121,14 +125,14 @@ exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMF
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
-	@$(BUILD) -o $(LAB) ./lab/cmd/assay-lab
+	@$(BUILDLAB)
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
 	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/judge/certificate/signature ./cmd/assay
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt
-	$(GO) vet -tags live,long ./...
-	$(GO) run $(STATICCHECK) -tags live,long ./...
+	$(GO) vet -tags live,long $(ALL)
+	$(GO) run $(STATICCHECK) -tags live,long $(ALL)
 	@unformatted=$$($(GO) run $(GOFUMPT) -l cmd internal lab *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt

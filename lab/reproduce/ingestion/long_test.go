@@ -64,7 +64,7 @@ func TestLongIngestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn.DBName = "shop"
-	file, err := thresholds.Read(t.Context(), filepath.Join("..", "..", "..", "..", "thresholds.json"))
+	file, err := thresholds.Read(t.Context(), filepath.Join("..", "..", "..", "thresholds.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
