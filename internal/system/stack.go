@@ -33,7 +33,7 @@ func findStack(ctx context.Context) (*localstack.State, doctor.Finding) {
 	if err != nil {
 		return lacking("down, and cannot be started", err, "apt-get install mariadb-server-core; or name another service with --target")
 	}
-	down := "database is down"
+	down := "target is down"
 	if state != nil {
 		down = state.Down
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/internal/testing/comparetest"
+
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/run"
@@ -14,10 +16,11 @@ import (
 
 // The load is over and its record sealed: a link that cannot be made takes nobody's certificate.
 func TestLatestThatCannotBeMade(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS("../../lab/exam/testdata/records/mysql/nothing")); err != nil {
+	dir := t.TempDir()
+	if err := comparetest.Write(dir, "A", 1); err != nil {
 		t.Fatal(err)
 	}
+	dir = filepath.Join(dir, "A", "00")
 	r, err := sealed.Open(dir)
 	if err != nil {
 		t.Fatal(err)
