@@ -23,7 +23,7 @@ func moved() (all []*cobra.Command) {
 	} {
 		name := of[0]
 		all = append(all, &cobra.Command{
-			Use: name, Short: of[1] + " (moved: assay-lab " + name + ")", DisableFlagParsing: true,
+			Use: name, Short: of[1] + " (moved: assay-lab " + name + ")", DisableFlagParsing: true, Hidden: true,
 			RunE: func(c *cobra.Command, args []string) error { return handOver(c, name, args) },
 		})
 	}

@@ -19,17 +19,21 @@ target rate within its SLOs, and says why when it does not.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 PASS,
 1 FAIL, 2 usage or operational error, 3 INVALID, 4 INCONCLUSIVE, 130
-interrupted.`,
-		Example: `  assay certify payment           # make load, record and judge it: PASS, or why not
+interrupted.
+
+Two programs stand beside it: assay-lab has a local stack to try it on, and
+assay-verify only judges and verifies.`,
+		Example: `  assay-lab stack up              # start a local database and service
+  assay certify payment           # make load, record and judge it: PASS, or why not
   assay judge runs/latest         # the same verdict again, from the record
   assay verify runs/latest        # is the certificate unchanged?`,
 	})
-	root.AddCommand(judging.Commands(system.DescribeDatabase)...)
-	root.AddCommand(moved()...)
 	root.AddCommand(
 		newCertify(), newWorker(), newKubernetes(), newKeygen(), newSearch(), newExperiment(), newDoctor(), newInit(), newModel(),
 		newInflux(), newStub(), newK6(), newBinlogReaders(),
 	)
+	root.AddCommand(judging.Commands(system.DescribeDatabase)...)
+	root.AddCommand(moved()...)
 	return root
 }
 
