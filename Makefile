@@ -96,7 +96,6 @@ long: ## Run the tests that take minutes each, and those of verdicts on live sys
 	@$(KEPT)
 	@$(BUILDLAB)
 	@$(SERVERS) $(GO) test -tags live,long $(LIVEFLAGS) -p 1 -timeout 90m -run '^TestLong' $(TESTFLAGS) $(LONG)
-	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its
 # own. They mostly wait. The tests are compiled once, before and outside of these namespaces.
@@ -114,13 +113,11 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	half -run '^TestKubernetes$$' ./internal/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
 	wait $$first && exit $$second
-	.ci/inputs kubernetes --write
 
 .PHONY: exam
 exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)
 	.ci/install test
 	@$(SERVERS) $(GO) test -count=1 -tags live,long -timeout 60m -v -run '^TestAll' ./lab/exam $(EXAMFLAGS)
-	.ci/inputs exam --write
 
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
@@ -145,7 +142,10 @@ calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CAL
 	$(GO) test -count=1 -timeout 30m -run Calibration ./internal/judge/verdict -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Matrix ./internal/judge/verdict -calibrate
 	$(GO) test -count=1 -timeout 30m -run 'False|Coverage|Power' ./internal/judge/stats/effect -calibrate
-	.ci/inputs calibrate --write
+
+# Runs a part and notes in CI that it has passed.
+part-%:
+	@TESTFLAGS="$(TESTFLAGS)" .ci/part $*
 
 .PHONY: soak
 soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
