@@ -23,6 +23,7 @@ func Root(c *cobra.Command) *cobra.Command {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return hint.With(err, SeeHelp(c)) })
 	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetHelpCommand(NewHelp())
+	addVersion(c)
 	return c
 }
 

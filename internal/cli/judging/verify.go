@@ -9,7 +9,6 @@ import (
 	"assay.dev/assay/internal/observe/record"
 
 	"assay.dev/assay/internal/cli"
-	"assay.dev/assay/internal/version"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,8 @@ certificate.sigstore.json, also in rejudged/), and checks: the signature, by the
 issuer's public key; that certificate.json and the pages beside it are what was
 signed; its schema; that the same key sealed the record when the run ended; the
 digest of every evidence file; that the evidence gives the same certificate again,
-byte for byte; expiry; the fingerprint of the environment. It prints what the
+byte for byte by the build that made it, and by another one in all decisions and
+figures; expiry; the fingerprint of the environment. It prints what the
 certificate is for, its limitations, and the files that no signature covers.
 
 If a check fails, verify names it and exits with 2. Otherwise the exit code is that of
@@ -105,7 +105,7 @@ func (q requirement) Type() string { return "string" }
 
 func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	o := audit.Options{
-		Now: time.Now(), Tool: version.Tool(), Required: f.required, AllowRejudged: f.allowRejudged, AllowUnsealed: f.allowUnsealed,
+		Now: time.Now(), Required: f.required, AllowRejudged: f.allowRejudged, AllowUnsealed: f.allowUnsealed,
 	}
 	if c.Flags().Changed("key") {
 		key, err := signature.ReadPublic(f.key)
