@@ -1,8 +1,10 @@
 package k6
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.k6.io/k6/metrics"
@@ -22,6 +24,10 @@ type call struct {
 	// as reflection, have not; empty: there are none of the latter.
 	ownTag string
 }
+
+// expectedTag is the tag by which a script names the statuses, with commas between them, of
+// calls that did not fail.
+const expectedTag = "expected_status"
 
 // calls are the protocols other than HTTP, by the duration of their requests.
 var calls = map[string]*call{
@@ -74,7 +80,7 @@ func (a *aggregate) call(of *call, all []metrics.Sample, end time.Time, took tim
 	}
 	r := requestResult{}
 	if of.ownTag == "" || tags.get(of.ownTag) != "" {
-		r.failed = tags.status != of.Succeeded
+		r.failed = !slices.Contains(strings.Split(cmp.Or(tags.get(expectedTag), of.Succeeded), ","), tags.status)
 		added(of.failed, boolToFloat(r.failed))
 	}
 	a.requestEnded(of.Protocol, all, r, end, took)

@@ -44,6 +44,7 @@ func TestCallsAreRequests(t *testing.T) {
 		sample(grpc, 20, "method", "Pay", "name", "/shop/Pay", "status", "0"),
 		sample(grpc, 1, "status", "1"), // reflection, or a check of health, which k6 cancels
 		session("name", "feed", "status", "101"),
+		sample(grpc, 20, "method", "Find", "name", "/shop/Find", "status", "5", "expected_status", "0,5"),
 	)
 	transaction(sample(grpc, 30, "method", "Pay", "name", "/shop/Pay", "status", "14"))
 	transaction(session("name", "feed", "status", "503"))
@@ -55,6 +56,8 @@ func TestCallsAreRequests(t *testing.T) {
 	for key, want := range map[string]float64{
 		"grpc_reqs{name:/shop/Pay,scenario:s,status:0}":                               1,
 		"grpc_reqs{name:/shop/Pay,scenario:s,status:14}":                              1,
+		"grpc_req_failed.total{name:/shop/Find,scenario:s}":                           1,
+		"grpc_req_failed.occurred{name:/shop/Find,scenario:s}":                        0,
 		"grpc_reqs{scenario:s,status:1}":                                              1,
 		"grpc_req_duration{name:/shop/Pay,scenario:s}":                                2,
 		"grpc_req_failed.total{name:/shop/Pay,scenario:s}":                            2,
