@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
 )
@@ -104,7 +105,7 @@ func equalWorkersAreAlike(t *testing.T, seeds uint64) {
 				}).Record())
 				r := ruleOf(t, v, "workers-even")
 				fleets++
-				if *r.Observed > unlikeFactor {
+				if *r.Observed > rulebook.UnlikeFactor {
 					apart++
 				}
 				if r.Limitation != "" || r.Outcome != Pass {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // Judge sets the trial's result from its verdict.
@@ -19,7 +20,7 @@ func resultOf(v verdict.Verdict) Result {
 	case verdict.Fail, verdict.LostWrite:
 		return Broken
 	case verdict.Inconclusive:
-		if has(v, verdict.Inconclusive, "samples") {
+		if has(v, verdict.Inconclusive, rulebook.Samples) {
 			return Scarce
 		}
 		return Close
@@ -34,8 +35,8 @@ func invalidResult(v verdict.Verdict) Result {
 	starved, steady := false, true
 	for _, r := range v.Rules {
 		switch {
-		case r.Outcome != verdict.Invalid || r.ID == "steady":
-		case verdict.IsGeneratorRule(r.ID):
+		case r.Outcome != verdict.Invalid || r.ID == rulebook.Steady:
+		case rulebook.Blames(r.ID) == rulebook.Generator:
 			starved, steady = true, false
 		default:
 			return Void
@@ -49,7 +50,7 @@ func invalidResult(v verdict.Verdict) Result {
 	switch {
 	case starved:
 		return Starved
-	case steady && has(v, verdict.Invalid, "steady"):
+	case steady && has(v, verdict.Invalid, rulebook.Steady):
 		return Close
 	}
 	return Void
