@@ -39,7 +39,7 @@ func (s symptoms) incomplete() bool {
 
 func symptomsOf(of subject) (found symptoms) {
 	v, shortOfCPU := of.verdict, ""
-	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.OfLoad
+	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.SLO
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue

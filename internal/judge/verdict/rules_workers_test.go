@@ -65,8 +65,8 @@ func TestWorkersEven(t *testing.T) {
 				t.Errorf("%v: %s; %v: %q, limitation %q", v.Outcome, v.Claim, r.Outcome, r.Detail, r.Limitation)
 			}
 			for _, w := range v.Generator.Fleet {
-				if want := w.Source == "worker/3" && (c.limitation != "" || c.rule == Invalid); w.Unlike != want {
-					t.Errorf("%s: unlike %t", w.Source, w.Unlike)
+				if want := w.Worker == "worker/3" && (c.limitation != "" || c.rule == Invalid); w.Unlike != want {
+					t.Errorf("%s: unlike %t", w.Worker, w.Unlike)
 				}
 			}
 		})

@@ -71,7 +71,7 @@ func decisive(v verdict.Verdict) *Decisive {
 		missing, limit := float64(v.Ledger.Missing), 0.0
 		return &Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
 	}
-	if a := v.Aborted; v.Outcome == verdict.Fail && a != nil && a.Truncated && !a.OfLoad {
+	if a := v.Aborted; v.Outcome == verdict.Fail && a != nil && a.Truncated && !a.SLO {
 		return &Decisive{Kind: "abort", Name: a.Condition + " " + a.Expression, Limit: &a.Limit, Unit: a.Unit, Detail: "to protect " + a.Protects}
 	}
 	for _, s := range v.SLOs {
