@@ -23,7 +23,7 @@ import (
 // layer.
 var layers = [][]string{
 	{"mask"},
-	{"crash", "document", "hint", "quantity", "cluster/client"},
+	{"crash", "document", "hint", "quantity", "rulebook", "cluster/client"},
 	{"foreign", "program"},
 	{"servers", "wire", "cluster", "localstack"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
@@ -45,7 +45,7 @@ var layers = [][]string{
 
 // pure are the packages that take clock, files and random numbers as arguments.
 var pure = []string{
-	"observe/metric", "observe/wait", "spec", "plan", "judge/stats", "judge/verdict", "judge/diagnose", "project/model",
+	"rulebook", "observe/metric", "observe/wait", "spec", "plan", "judge/stats", "judge/verdict", "judge/diagnose", "project/model",
 }
 
 // impure are packages that they must not import, nor any below. math/rand/v2 is

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/quantity"
-	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // clock judges whether this host's clock is synchronised. That does not matter if nothing
@@ -61,7 +61,7 @@ func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	if math.IsInf(tightest, 1) {
 		return Finding{}, false
 	}
-	limit := time.Duration(spec.ClockShare * tightest * float64(time.Millisecond))
+	limit := time.Duration(rulebook.ClockShare * tightest * float64(time.Millisecond))
 	needed := "within " + durationText(limit)
 	const remedy = "timedatectl set-ntp true, on both hosts"
 	if !o.Known {

@@ -7,7 +7,7 @@ import (
 
 	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/quantity"
-	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // descriptors judges the limit on open files, which includes connections, of a process.
@@ -66,8 +66,8 @@ func cpus(have int, all []Size) Finding {
 	light, heavy := s.CPUs()
 	rate, least, most := quantity.Exact(s.Peak), quantity.Value(light, ""), quantity.Value(heavy, "")
 	observed, needed := fmt.Sprintf("%d CPUs", have), fmt.Sprintf("%s to %s%s", least, most, s.forProfile())
-	remedy := fmt.Sprintf("run nothing else on this machine, or use one with %.0f CPUs", math.Ceil(heavy/spec.RecommendedCPU))
-	switch limit := spec.RecommendedCPU * float64(have); {
+	remedy := fmt.Sprintf("run nothing else on this machine, or use one with %.0f CPUs", math.Ceil(heavy/rulebook.RecommendedCPU))
+	switch limit := rulebook.RecommendedCPU * float64(have); {
 	case light > limit:
 		return warn(CheckCPUs, observed, needed, fmt.Sprintf(
 			"a rate of %s/s%s needs at least %s of %d CPUs, more than half: the run may end INVALID", rate, s.forProfile(), least, have,

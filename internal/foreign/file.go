@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/quantity"
@@ -25,14 +24,13 @@ var (
 	ErrSize = errors.New("it is too large")
 )
 
+// Inode identifies a file of this machine.
+type Inode struct{ device, number uint64 }
+
 // Open opens a regular file to read it. It follows no link in the last part of the path,
 // and never blocks. Other kinds of files are ErrKind, larger ones than limit bytes ErrSize.
 func Open(path string, limit int64) (*os.File, error) {
-	// O_NONBLOCK: to open a pipe would wait for its writer. It changes nothing for a file.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_NOCTTY, 0)
-	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link; a socket
-		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrKind}
-	}
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}

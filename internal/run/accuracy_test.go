@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/testing/processtest"
 )
 
@@ -75,7 +76,7 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	if found["offered"] == "" {
 		t.Errorf("the rule offered is not broken; broken: %v", found)
 	}
-	maps.DeleteFunc(found, func(id, _ string) bool { return verdict.IsGeneratorRule(id) })
+	maps.DeleteFunc(found, func(id, _ string) bool { return rulebook.Blames(id) == rulebook.Generator })
 	if len(found) > 0 {
 		t.Errorf("broken as well: %v", found)
 	}

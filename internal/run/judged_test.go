@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/testing/budget"
 )
@@ -113,7 +114,7 @@ func onlySlow(v verdict.Verdict, want verdict.Outcome) bool {
 		return false
 	}
 	for _, r := range v.Rules {
-		slow := r.ID == "steady" || r.ID == "start-skew" || verdict.IsGeneratorRule(r.ID)
+		slow := r.ID == "steady" || r.ID == "start-skew" || rulebook.Blames(r.ID) == rulebook.Generator
 		if (r.Outcome == verdict.Invalid || r.Outcome == verdict.Fail) && !slow {
 			return false
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -144,7 +145,7 @@ func TestSlowestTransactionIsFoundInTheServicesLog(t *testing.T) {
 			t.Errorf("%+v has the requests %v", listed, requests)
 		}
 	}
-	if sampled := slices.ContainsFunc(c.Transactions, func(t certificate.Transaction) bool { return t.Sampled }); !sampled {
+	if sampled := slices.ContainsFunc(c.Transactions, func(t verdict.Transaction) bool { return t.Sampled }); !sampled {
 		t.Error("none of those listed is sampled")
 	}
 	again, err := certificate.Marshal(certificate.Of(open(t, o)))

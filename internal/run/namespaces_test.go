@@ -110,7 +110,7 @@ func TestLongWorkerOnSlowPath(t *testing.T) {
 		if len(unlike) != 1 || *unlike[0].P95Ms < fastest+100 || *unlike[0].RoundTripMs < 120 {
 			t.Fatalf("the fastest worker has a p95 of %.0f ms; unlike workers: %+v", fastest, unlike)
 		}
-		if !strings.Contains(strings.Join(v.Limitations, "\n"), unlike[0].Source+" on ") {
+		if !strings.Contains(strings.Join(v.Limitations, "\n"), unlike[0].Worker+" on ") {
 			t.Errorf("limitations: %q", v.Limitations)
 		}
 		if pooled < 120 || mean > pooled-0.25*(*unlike[0].P95Ms-fastest) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -109,7 +110,7 @@ func TestSchemaStatesTheDefaults(t *testing.T) {
 	if got := property("phases/properties/hold_max")["description"].(string); !strings.Contains(got, fmt.Sprintf("2, 3 or %d times", spec.MaxLooks)) {
 		t.Errorf("hold_max: %s", got)
 	}
-	if got := property("phases/properties/hold")["description"].(string); !strings.Contains(got, fmt.Sprintf("a certificate needs %.0fs", spec.CertificateHold.Seconds())) {
+	if got := property("phases/properties/hold")["description"].(string); !strings.Contains(got, fmt.Sprintf("a certificate needs %.0fs", rulebook.CertificateHold.Seconds())) {
 		t.Errorf("hold: %s", got)
 	}
 }

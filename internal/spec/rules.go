@@ -3,24 +3,26 @@ package spec
 import (
 	"fmt"
 	"time"
+
+	"assay.dev/assay/internal/rulebook"
 )
 
 // retired are rules that no longer have a limit (RULEBOOK 1a).
-var retired = map[string]refusal{"generator-lag": {
+var retired = map[string]refusal{rulebook.GeneratorLag: {
 	"generator-lag no longer has a limit: the generator's share of each latency is measured and judged separately",
 	"remove it",
 }}
 
 // rules reads the overrides of validity limits, under the RULEBOOK's ids.
 func (r *reader) rules(n *node) (all Rules) {
-	if !r.objectRefusing(n, nil, []string{"generator-drops", "offered", "generator-cpu", "machine", "collector"}, retired) {
+	if !r.objectRefusing(n, nil, rulebook.IDs(func(rule rulebook.Rule) bool { return rule.Override }), retired) {
 		return all
 	}
-	all.GeneratorDrops = r.share(n.get("generator-drops"))
-	all.Offered = r.share(n.get("offered"))
-	all.GeneratorCPU = r.share(n.get("generator-cpu"))
-	all.Machine = r.share(n.get("machine"))
-	if c := n.get("collector"); r.object(c, nil, []string{"share", "gap"}) {
+	all.GeneratorDrops = r.share(n.get(rulebook.GeneratorDrops))
+	all.Offered = r.share(n.get(rulebook.Offered))
+	all.GeneratorCPU = r.share(n.get(rulebook.GeneratorCPU))
+	all.Machine = r.share(n.get(rulebook.Machine))
+	if c := n.get(rulebook.Collector); r.object(c, nil, []string{"share", "gap"}) {
 		all.CollectorShare = r.share(c.get("share"))
 		all.CollectorGap = r.gap(c.get("gap"))
 	}
@@ -50,25 +52,6 @@ func (r *reader) gap(n *node) *time.Duration {
 	return &d
 }
 
-// Default limits (RULEBOOK, section 1). Arrivals that the generator lost or displaced
-// must be few compared with the allowed violations: at most a tenth of the smallest q
-// of the SLOs, where q is the share of violations that a percentile allows.
-const (
-	shareOfQ               = 0.1
-	maxDrops               = 0.001           // however loose the SLOs are
-	displacedWithoutBounds = 0.01            // ours: as for p(90), if no percentile is judged
-	maxGeneratorCPU        = 0.8             // Hyperfoil's watchdog; above it, a limitation
-	maxTaken               = 0.02            // ours: of a host's CPU time, stolen or throttled; above it, a limitation
-	minCollected           = 0.99            // ours: below it the bottleneck is undetermined
-	maxCollectorGap        = 2 * time.Second // ours: above it the bottleneck is undetermined
-)
-
-// Limits that no profile may override.
-const (
-	ClockShare     = 0.1 // share of the tightest bound of a time by which clocks may differ or be stepped
-	RecommendedCPU = 0.5 // largest recommended share of its CPUs that a generator uses (Hyperfoil, Graviton runbook)
-)
-
 // DefaultRules are the RULEBOOK's limits for a profile with these SLOs; none is
 // nil. The generator's lag has no limit: its share of each latency is measured, and
 // latencies are cleared of it (RULEBOOK 1a).
@@ -79,9 +62,10 @@ func DefaultRules(slos []SLO) Rules {
 			smallest = q
 		}
 	}
-	drops, displaced, cpu, taken, share, gap := maxDrops, displacedWithoutBounds, maxGeneratorCPU, maxTaken, minCollected, maxCollectorGap
+	drops, displaced, cpu := rulebook.MaxDrops, rulebook.DisplacedWithoutBounds, rulebook.MaxGeneratorCPU
+	taken, share, gap := rulebook.MaxTaken, rulebook.MinCollected, rulebook.MaxCollectorGap
 	if smallest > 0 {
-		drops, displaced = min(maxDrops, smallest*shareOfQ), smallest*shareOfQ
+		drops, displaced = min(rulebook.MaxDrops, smallest*rulebook.ShareOfQ), smallest*rulebook.ShareOfQ
 	}
 	return Rules{GeneratorDrops: &drops, Offered: &displaced, GeneratorCPU: &cpu, Machine: &taken, CollectorShare: &share, CollectorGap: &gap}
 }

@@ -1,6 +1,10 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"assay.dev/assay/internal/rulebook"
+)
 
 // Scopes of a run: what its certificate may claim.
 const (
@@ -10,10 +14,6 @@ const (
 	// a search or an experiment: it is judged like a smoke, and certifies nothing.
 	ScopeTrial = "trial"
 )
-
-// CertificateHold is the least time for which a run of scope certificate holds its
-// target (MLPerf Inference: 600 s).
-const CertificateHold = 600 * time.Second
 
 // TargetHold is the total time for which judged windows hold the target rate; time at
 // a lower rate does not count. With flows, it is that of the flow with the shortest.
@@ -34,7 +34,7 @@ func (p Profile) TargetHold() (least time.Duration) {
 
 // Scope is the scope that the length of the profile's windows allows.
 func (p Profile) Scope() string {
-	if p.TargetHold() >= CertificateHold {
+	if p.TargetHold() >= rulebook.CertificateHold {
 		return ScopeCertificate
 	}
 	return ScopeSmoke

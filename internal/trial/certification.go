@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 )
@@ -35,8 +36,8 @@ func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) 
 		if o.Scope == "" {
 			o.Scope = p.Scope()
 		}
-		if o.Scope == spec.ScopeCertificate && p.TargetHold() < spec.CertificateHold {
-			return nil, hint.With(fmt.Errorf("profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), spec.CertificateHold),
+		if o.Scope == spec.ScopeCertificate && p.TargetHold() < rulebook.CertificateHold {
+			return nil, hint.With(fmt.Errorf("profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), rulebook.CertificateHold),
 				"lengthen it with --hold 10m, or leave --scope out")
 		}
 		o.Outputs, o.Undecided = c.Outputs, verdict.Undecided

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"assay.dev/assay/internal/rulebook"
 )
 
-// Program is the version of the programs, and Rulebook that of the rules by which they judge:
-// semantic versions. CHANGELOG.md says what has changed.
-const (
-	Program  = "0.2.0"
-	Rulebook = "1.0.0"
-)
+// Program is the semantic version of the programs. CHANGELOG.md says what has changed.
+const Program = "0.2.0"
 
 // Build names a build by what its judgement may depend on.
 type Build struct {
@@ -25,7 +23,7 @@ type Build struct {
 // Of is this build.
 func Of() Build {
 	t := Tool()
-	b := Build{Program, t.Revision, Rulebook, runtime.GOOS + "/" + runtime.GOARCH}
+	b := Build{Program, t.Revision, rulebook.Version, runtime.GOOS + "/" + runtime.GOARCH}
 	if t.Revision != "" && t.Dirty {
 		b.Revision += "+changed"
 	}
@@ -46,7 +44,7 @@ func Text(program, schema string) string {
 	lines := []string{
 		fmt.Sprintf("%s %s", program, Program),
 		"revision            " + revision,
-		"rulebook            " + Rulebook,
+		"rulebook            " + rulebook.Version,
 		"certificate schema  " + schema,
 	}
 	if t.K6 != "" {

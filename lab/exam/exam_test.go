@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
@@ -94,7 +95,7 @@ func (e faultCase) otherCPUs(r record.Run) float64 {
 // starved the generator (INVALID), or scattered the latencies (INCONCLUSIVE).
 func disturbed(v verdict.Verdict) bool {
 	for _, r := range v.Rules {
-		if r.Outcome == verdict.Invalid && !verdict.IsGeneratorRule(r.ID) {
+		if r.Outcome == verdict.Invalid && rulebook.Blames(r.ID) != rulebook.Generator {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // Step is the result of one step.
@@ -45,7 +46,7 @@ type Step struct {
 
 // needed are the validity rules without which a step shows nothing; others, such as
 // open-loop, do not apply to it.
-var needed = []string{"worker-lost", "frames", "accounted", "generator-drops", "offered"}
+var needed = []string{rulebook.WorkerLost, rulebook.Frames, rulebook.Accounted, rulebook.GeneratorDrops, rulebook.Offered}
 
 // StepOf reads the result of a step from its record and the verdict on it.
 func StepOf(variant string, c Cell, r record.Run, v verdict.Verdict, folder string) Step {

@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -151,8 +152,8 @@ func TestRequirementsThatAreNone(t *testing.T) {
 
 // Several flows: the rate is the one that they hold together; each is shown.
 func TestRequiredRateOfFlows(t *testing.T) {
-	c := certificate.Certificate{Rate: certificate.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
-		{Name: "pay", Rate: certificate.Rate{Target: 30}}, {Name: "browse", Rate: certificate.Rate{Target: 70}},
+	c := certificate.Certificate{Rate: verdict.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
+		{Name: "pay", Rate: verdict.Rate{Target: 30}}, {Name: "browse", Rate: verdict.Rate{Target: 70}},
 	}}
 	check, err := requireRate("101")
 	if err != nil {

@@ -25,31 +25,27 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
-		Rate:        buildRate(v.Rate),
-		Window:      Window(v.Window),
+		Rate:        document.Rounded(v.Rate),
+		Window:      v.Window,
 		Flows:       buildFlows(v.Flows),
 		SLOs:        buildSLOs(v.SLOs),
 		Rules:       buildRules(v.Rules),
 		Latency:     buildLatency(v.Latency),
-		Outcomes:    Outcomes(v.Outcomes),
+		Outcomes:    v.Outcomes,
 		Waits:       buildWaits(found.Waits),
 		Split:       buildSplit(found.Split),
 		Bottleneck:  buildBottleneck(found.Bottleneck),
 		Statements:  buildStatements(found.Statements),
 		Resources:   buildResources(found.Resources),
-		Errors:      buildErrors(v.Errors),
-		Pool:        buildPool(v.Pool),
-		Ledger:      buildLedger(v.Ledger),
+		Errors:      document.Rounded(v.Errors),
+		Pool:        document.Rounded(v.Pool),
+		Ledger:      document.Rounded(v.Ledger),
 		Faults:      buildFaults(v),
 		LoadChanges: buildLoadChanges(v),
-		Invariants:  buildInvariants(v.Invariants),
+		Invariants:  v.Invariants,
 		Abort:       buildAbort(v.Aborted),
-		Generator: Generator{
-			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
-			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
-			FramesExpected: v.Generator.FramesExpected, FramesReceived: v.Generator.FramesReceived, Fleet: buildFleet(v.Generator.Fleet),
-		},
-		Scope: r.Plan.Scope,
+		Generator:   document.Rounded(v.Generator),
+		Scope:       r.Plan.Scope,
 		Environment: Environment{
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
 			Database: r.Environment.Database,
@@ -87,31 +83,11 @@ func (c Certificate) SignedBy(issuer string, sealed bool) Certificate {
 	return c
 }
 
-func buildRate(r verdict.Rate) Rate {
-	return Rate{
-		Unit: r.Unit, Target: r.Target, Lowest: r.Lowest, Achieved: round(r.Achieved),
-		Scheduled: r.Scheduled, Completed: r.Completed, Dropped: r.Dropped,
-	}
-}
-
 func buildFlows(flows []verdict.Flow) (all []Flow) {
 	for _, f := range flows {
 		all = append(all, Flow{
-			Name: f.Name, Scenario: f.Scenario, Verdict: f.Outcome.String(), Rate: buildRate(f.Rate), Window: Window(f.Window),
-			Outcomes: Outcomes(f.Outcomes), Latency: buildLatency(f.Latency), Ledger: buildLedger(f.Ledger),
-		})
-	}
-	return all
-}
-
-func buildFleet(workers []verdict.Worker) []Worker {
-	all := make([]Worker, 0, len(workers))
-	for _, w := range workers {
-		all = append(all, Worker{
-			Worker: w.Source, Host: w.Host, Pod: w.Pod, Node: w.Node, Share: w.Share, Transactions: w.Transactions, P95Ms: round(w.P95Ms), P99Ms: round(w.P99Ms),
-			CPUShare: round(w.CPUShare), HostCPUShare: round(w.HostCPUShare), LagP99Ms: round(w.LagP99Ms), StartDelayMs: round(w.StartDelayMs),
-			ClockOffsetMs: round(w.ClockOffsetMs), ClockDriftMs: round(w.ClockDriftMs), RoundTripMs: round(w.RoundTripMs),
-			FramesExpected: w.FramesExpected, FramesReceived: w.FramesReceived, Unlike: w.Unlike,
+			Name: f.Name, Scenario: f.Scenario, Verdict: f.Outcome.String(), Rate: document.Rounded(f.Rate), Window: f.Window,
+			Outcomes: f.Outcomes, Latency: buildLatency(f.Latency), Ledger: document.Rounded(f.Ledger),
 		})
 	}
 	return all
@@ -164,24 +140,20 @@ func buildLatency(all []verdict.Latency) map[string]Latency {
 	for _, l := range all {
 		out[l.Name] = Latency{
 			Unit: "ms", Count: l.Count,
-			Percentiles: buildPercentiles(l.Percentiles), Max: round(l.Max), Mean: round(l.Mean),
-			Lower: buildPercentiles(l.Lower), Upper: buildPercentiles(l.Upper),
+			Percentiles: document.Rounded(l.Percentiles), Max: round(l.Max), Mean: round(l.Mean),
+			Lower: document.Rounded(l.Lower), Upper: document.Rounded(l.Upper),
 			AtLeast: buildEnds(l.AtLeast), AtMost: buildEnds(l.AtMost),
 		}
 	}
 	return out
 }
 
-func buildPercentiles(p verdict.Percentiles) Percentiles {
-	return Percentiles{P50: round(p.P50), P90: round(p.P90), P95: round(p.P95), P99: round(p.P99), P999: round(p.P999)}
-}
-
 // buildEnds is nil where all values are known.
-func buildEnds(e verdict.Ends) *Ends {
+func buildEnds(e verdict.Ends) *verdict.Ends {
 	if e == (verdict.Ends{}) {
 		return nil
 	}
-	return &Ends{P50: round(e.P50), P90: round(e.P90), P95: round(e.P95), P99: round(e.P99), P999: round(e.P999), Max: round(e.Max)}
+	return document.Rounded(&e)
 }
 
 func buildWaits(waits []diagnose.Wait) []Wait {
@@ -252,42 +224,6 @@ func buildResources(resources []diagnose.Resource) []Resource {
 	return all
 }
 
-func buildErrors(errors []verdict.Error) []Error {
-	if errors == nil {
-		return nil
-	}
-	all := make([]Error, 0, len(errors))
-	for _, e := range errors {
-		all = append(all, Error{e.Where, e.Class, e.Count, round(e.PerTransaction)})
-	}
-	return all
-}
-
-func buildPool(p *verdict.Pool) *Pool {
-	if p == nil {
-		return nil
-	}
-	return &Pool{
-		Max: round(p.Max), Open: round(p.Open), InUse: round(p.InUse), InUseMax: round(p.InUseMax),
-		WaitsPerSecond: round(p.WaitsPerSecond), WaitsPerTransaction: round(p.WaitsPerTx), WaitMsPerTransaction: round(p.WaitMsPerTx), MsPerWait: round(p.WaitMsPerWait),
-	}
-}
-
-func buildLedger(l *verdict.Ledger) *Ledger {
-	if l == nil {
-		return nil
-	}
-	return &Ledger{
-		Acknowledged: l.Acknowledged, Persisted: l.Persisted,
-		Missing: l.Missing, Duplicated: l.Duplicated, Unacknowledged: l.Unacknowledged,
-		PersistLagMs: PersistLag{P50: round(l.PersistLagP50Ms), P99: round(l.PersistLagP99Ms), Max: round(l.PersistLagMaxMs)},
-	}
-}
-
-func buildBetween(b verdict.Between) Between {
-	return Between{Least: round(b.Least), Most: round(b.Most)}
-}
-
 // eachRecovery visits the recoveries with their flow.
 func eachRecovery(v verdict.Verdict, visit func(flow string, r verdict.Recovery)) {
 	if len(v.Flows) == 0 {
@@ -307,7 +243,7 @@ func buildFaults(v verdict.Verdict) (all []Fault) {
 		if r.Metric == metric.RecoveryTime {
 			all = append(all, Fault{
 				Flow: flow, Number: r.Number, Fault: r.Fault, End: r.End, At: r.At.UTC().Truncate(time.Millisecond),
-				FirstSuccessMs: buildBetween(r.FirstSuccess), RecoveryMs: buildBetween(r.Recovered),
+				FirstSuccessMs: document.Rounded(r.FirstSuccess), RecoveryMs: document.Rounded(r.Recovered),
 				Scheduled: r.Scheduled, NotCompleted: r.NotCompleted,
 			})
 		}
@@ -325,30 +261,21 @@ func buildLoadChanges(v verdict.Verdict) (all []LoadChange) {
 			change = "end of overload"
 		}
 		all = append(all, LoadChange{
-			Flow: flow, Change: change, Rate: r.Rate, At: r.At.UTC(), SettledMs: buildBetween(r.Recovered),
+			Flow: flow, Change: change, Rate: r.Rate, At: r.At.UTC(), SettledMs: document.Rounded(r.Recovered),
 			Scheduled: r.Scheduled, NotCompleted: r.NotCompleted,
 		})
 	})
 	return all
 }
 
-func buildInvariants(invariants []verdict.Invariant) (all []Invariant) {
-	for _, i := range invariants {
-		all = append(all, Invariant(i))
-	}
-	return all
-}
-
-func buildAbort(a *verdict.Aborted) *Abort {
+func buildAbort(a *verdict.Abort) *verdict.Abort {
 	if a == nil {
 		return nil
 	}
-	out := &Abort{
-		Condition: a.Condition, Expression: a.Expression, Protects: a.Protects, SLO: a.OfLoad, Truncated: a.Truncated,
-		Unit: a.Unit, Limit: a.Limit, From: a.From, To: a.To, Observed: []Reading{},
-	}
+	out := *a
+	out.Observed = []verdict.Reading{}
 	for _, o := range a.Observed {
-		out.Observed = append(out.Observed, Reading{o.At, *roundNear(&o.Value, a.Limit)})
+		out.Observed = append(out.Observed, verdict.Reading{At: o.At, Value: *roundNear(&o.Value, a.Limit)})
 	}
-	return out
+	return &out
 }

@@ -3,6 +3,7 @@ package certificate
 import (
 	"time"
 
+	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/version"
@@ -17,47 +18,47 @@ const Validity = 90 * 24 * time.Hour
 // Certificate is certificate.json. Fields are added, never renamed; null is
 // "no data", which is never 0.
 type Certificate struct {
-	Schema      string             `json:"schema" jsonschema:"enum=assay/certificate/v1"`
-	Run         string             `json:"run" jsonschema:"minLength=1"`
-	Profile     string             `json:"profile" jsonschema:"minLength=1"`
-	Verdict     string             `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
-	Claim       string             `json:"claim" jsonschema:"minLength=1"`
-	Rate        Rate               `json:"rate"`
-	Window      Window             `json:"window"`
-	Flows       []Flow             `json:"flows,omitempty"` // of the profile, each in its own windows; missing: it has one scenario
-	SLOs        []SLO              `json:"slos"`
-	Rules       []Rule             `json:"rules"`
-	Latency     map[string]Latency `json:"latency" jsonschema:"requires=transaction"` // of transactions from their scheduled arrival ("transaction"), and of requests by name
-	Outcomes    Outcomes           `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
-	Waits       []Wait             `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
-	Split       []Split            `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
-	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
-	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
-	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
-	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // of the judged windows, by who noticed them and by class; null: no transaction was scheduled
-	Pool        *Pool              `json:"pool"`                                      // the service's pool of database connections; null: not reported
-	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
-	LoadChanges []LoadChange       `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none
-	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
-	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
-	Abort       *Abort             `json:"abort,omitempty"`                           // condition of the profile that stopped the run; missing: none did
-	Generator   Generator          `json:"generator"`
-	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate,enum=trial"`
-	Signed      bool               `json:"signed"`
-	Issuer      *string            `json:"issuer"`   // base64 SHA-256 of the signing key's public half (PKIX); null: not signed
-	Rejudged    *Rejudged          `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged
-	Environment Environment        `json:"environment"`
-	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
-	Evidence    Evidence           `json:"evidence"`
-	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
-	JudgedBy    *JudgedBy          `json:"judged_by,omitempty"`             // missing: by a build before 0.2.0
-	Issued      time.Time          `json:"issued"`
-	Expires     time.Time          `json:"expires"`
+	Schema      string              `json:"schema" jsonschema:"enum=assay/certificate/v1"`
+	Run         string              `json:"run" jsonschema:"minLength=1"`
+	Profile     string              `json:"profile" jsonschema:"minLength=1"`
+	Verdict     string              `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
+	Claim       string              `json:"claim" jsonschema:"minLength=1"`
+	Rate        verdict.Rate        `json:"rate"`
+	Window      verdict.Window      `json:"window"`
+	Flows       []Flow              `json:"flows,omitempty"` // of the profile, each in its own windows; missing: it has one scenario
+	SLOs        []SLO               `json:"slos"`
+	Rules       []Rule              `json:"rules"`
+	Latency     map[string]Latency  `json:"latency" jsonschema:"requires=transaction"` // of transactions from their scheduled arrival ("transaction"), and of requests by name
+	Outcomes    verdict.Outcomes    `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
+	Waits       []Wait              `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
+	Split       []Split             `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
+	Bottleneck  *Bottleneck         `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
+	Statements  []Statement         `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
+	Resources   []Resource          `json:"resources"`                                 // mean cost per transaction; only what was measured
+	Errors      []verdict.Error     `json:"errors" jsonschema:"nullable"`              // of the judged windows, by who noticed them and by class; null: no transaction was scheduled
+	Pool        *verdict.Pool       `json:"pool"`                                      // the service's pool of database connections; null: not reported
+	Ledger      *verdict.Ledger     `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
+	LoadChanges []LoadChange        `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none
+	Faults      []Fault             `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
+	Invariants  []verdict.Invariant `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
+	Abort       *verdict.Abort      `json:"abort,omitempty"`                           // condition of the profile that stopped the run; missing: none did
+	Generator   verdict.Generator   `json:"generator"`
+	Scope       string              `json:"scope" jsonschema:"enum=smoke,enum=certificate,enum=trial"`
+	Signed      bool                `json:"signed"`
+	Issuer      *string             `json:"issuer"`   // base64 SHA-256 of the signing key's public half (PKIX); null: not signed
+	Rejudged    *Rejudged           `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged
+	Environment Environment         `json:"environment"`
+	Limitations []string            `json:"limitations" jsonschema:"minLength=1"`
+	Evidence    Evidence            `json:"evidence"`
+	Attempts    *int                `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
+	JudgedBy    *JudgedBy           `json:"judged_by,omitempty"`             // missing: by a build before 0.2.0
+	Issued      time.Time           `json:"issued"`
+	Expires     time.Time           `json:"expires"`
 
 	// Transactions are examples to be looked up in the system under test, the slowest first;
 	// missing: no request was marked.
-	Transactions []Transaction `json:"transactions,omitempty"`
-	Marking      *Marking      `json:"marking,omitempty"` // of the requests; missing: they were not marked
+	Transactions []verdict.Transaction `json:"transactions,omitempty"`
+	Marking      *Marking              `json:"marking,omitempty"` // of the requests; missing: they were not marked
 }
 
 // JudgedBy is the build that has judged the record. The same build makes the same bytes of it
@@ -77,37 +78,17 @@ type Rejudged struct {
 	Thresholds record.Digest `json:"thresholds"` // whose SLOs and rules were used; everything else is from the run
 }
 
-// Rate is the planned and the achieved load in the judged windows. Rates are per
-// second.
-type Rate struct {
-	Unit      string   `json:"unit" jsonschema:"enum=tps,enum=rps"`
-	Target    float64  `json:"target" jsonschema:"exclusiveMinimum=0"`
-	Lowest    float64  `json:"lowest" jsonschema:"exclusiveMinimum=0"` // lowest judged rate; equal to the target where the plan has one rate
-	Achieved  *float64 `json:"achieved" jsonschema:"minimum=0"`
-	Scheduled *int64   `json:"scheduled" jsonschema:"minimum=0"`
-	Completed *int64   `json:"completed" jsonschema:"minimum=0"`
-	Dropped   *int64   `json:"dropped" jsonschema:"minimum=0"`
-}
-
-// Window is the judged part of the run.
-type Window struct {
-	Start   time.Time `json:"start"`
-	End     time.Time `json:"end"`
-	Seconds int64     `json:"seconds" jsonschema:"minimum=0"`
-	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // of judged windows between start and end; seconds is their total
-}
-
 // Flow is one of the profile's flows and its result. Its SLOs are among those of the
 // certificate.
 type Flow struct {
 	Name     string             `json:"name" jsonschema:"minLength=1"`
 	Scenario string             `json:"scenario" jsonschema:"minLength=1"` // path of its script
 	Verdict  string             `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
-	Rate     Rate               `json:"rate"`
-	Window   Window             `json:"window"`
-	Outcomes Outcomes           `json:"outcomes"`
+	Rate     verdict.Rate       `json:"rate"`
+	Window   verdict.Window     `json:"window"`
+	Outcomes verdict.Outcomes   `json:"outcomes"`
 	Latency  map[string]Latency `json:"latency" jsonschema:"requires=transaction"`
-	Ledger   *Ledger            `json:"ledger"` // null: not compared
+	Ledger   *verdict.Ledger    `json:"ledger"` // null: not compared
 }
 
 // SLO is one condition and its result.
@@ -165,43 +146,14 @@ type Rule struct {
 type Latency struct {
 	Unit  string `json:"unit" jsonschema:"enum=ms"`
 	Count int64  `json:"count" jsonschema:"minimum=0,optional"`
-	Percentiles
-	Max   *float64    `json:"max"`
-	Mean  *float64    `json:"mean"`
-	Lower Percentiles `json:"lower" jsonschema:"optional"` // lower ends of the percentiles' confidence intervals; null: the samples give no bound
-	Upper Percentiles `json:"upper" jsonschema:"optional"` // upper ends, likewise
+	verdict.Percentiles
+	Max   *float64            `json:"max"`
+	Mean  *float64            `json:"mean"`
+	Lower verdict.Percentiles `json:"lower" jsonschema:"optional"` // lower ends of the percentiles' confidence intervals; null: the samples give no bound
+	Upper verdict.Percentiles `json:"upper" jsonschema:"optional"` // upper ends, likewise
 
-	AtLeast *Ends `json:"at_least,omitempty"` // between which values those lie that are measured coarsely, by other senders than the workers
-	AtMost  *Ends `json:"at_most,omitempty"`
-}
-
-// Ends are one end of the intervals between which values of a distribution lie; missing:
-// the value is known, or the measurement has no upper bound.
-type Ends struct {
-	P50  *float64 `json:"p50,omitempty" jsonschema:"minimum=0"`
-	P90  *float64 `json:"p90,omitempty" jsonschema:"minimum=0"`
-	P95  *float64 `json:"p95,omitempty" jsonschema:"minimum=0"`
-	P99  *float64 `json:"p99,omitempty" jsonschema:"minimum=0"`
-	P999 *float64 `json:"p999,omitempty" jsonschema:"minimum=0"`
-	Max  *float64 `json:"max,omitempty"`
-}
-
-// Percentiles of a distribution, or one end of their confidence intervals; null: no
-// data, or no bound.
-type Percentiles struct {
-	P50  *float64 `json:"p50" jsonschema:"minimum=0"`
-	P90  *float64 `json:"p90" jsonschema:"minimum=0"`
-	P95  *float64 `json:"p95" jsonschema:"minimum=0"`
-	P99  *float64 `json:"p99" jsonschema:"minimum=0"`
-	P999 *float64 `json:"p999" jsonschema:"minimum=0"`
-}
-
-// Outcomes counts the transactions scheduled in the judged windows by outcome.
-type Outcomes struct {
-	Completed *int64 `json:"completed" jsonschema:"minimum=0"`
-	Failed    *int64 `json:"failed" jsonschema:"minimum=0"`
-	TimedOut  *int64 `json:"timed_out" jsonschema:"minimum=0"`
-	Dropped   *int64 `json:"dropped" jsonschema:"minimum=0"`
+	AtLeast *verdict.Ends `json:"at_least,omitempty"` // between which values those lie that are measured coarsely, by other senders than the workers
+	AtMost  *verdict.Ends `json:"at_most,omitempty"`
 }
 
 // Wait is one activity of the database's sessions: a wait event, or CPU.
@@ -277,46 +229,15 @@ type Resource struct {
 	BaselinePerTransaction *float64 `json:"baseline_per_transaction" jsonschema:"minimum=0"`
 }
 
-// Error is the errors of one class that one place noticed in the judged windows.
-type Error struct {
-	Where string   `json:"where" jsonschema:"minLength=1"` // client, script, service, database (of all its clients)
-	Class string   `json:"class" jsonschema:"minLength=1"` // connection refused, HTTP 503, too many connections, ...
-	Count int64    `json:"count" jsonschema:"minimum=1"`
-	Share *float64 `json:"share" jsonschema:"minimum=0"` // of the scheduled transactions; more than 1 where a transaction has several errors
-}
-
-// Pool is the service's pool of database connections in the judged windows; of several
-// pools and instances, their sum. Null: not reported.
-type Pool struct {
-	Max                  *float64 `json:"max" jsonschema:"minimum=0"`    // limit of connections; 0: none
-	Open                 *float64 `json:"open" jsonschema:"minimum=0"`   // most connections open
-	InUse                *float64 `json:"in_use" jsonschema:"minimum=0"` // mean connections in use
-	InUseMax             *float64 `json:"in_use_max" jsonschema:"minimum=0"`
-	WaitsPerSecond       *float64 `json:"waits_per_second" jsonschema:"minimum=0"` // requests that waited for a connection
-	WaitsPerTransaction  *float64 `json:"waits_per_transaction" jsonschema:"minimum=0"`
-	WaitMsPerTransaction *float64 `json:"wait_ms_per_transaction" jsonschema:"minimum=0"`
-	MsPerWait            *float64 `json:"ms_per_wait" jsonschema:"minimum=0"`
-}
-
-// Ledger compares acknowledged with persisted transactions, over the whole run.
-type Ledger struct {
-	Acknowledged   int64      `json:"acknowledged" jsonschema:"minimum=0"`
-	Persisted      int64      `json:"persisted" jsonschema:"minimum=0"`
-	Missing        int64      `json:"missing" jsonschema:"minimum=0"`
-	Duplicated     int64      `json:"duplicated" jsonschema:"minimum=0"`
-	Unacknowledged int64      `json:"unacknowledged" jsonschema:"minimum=0"`
-	PersistLagMs   PersistLag `json:"persist_lag_ms"`
-}
-
 // LoadChange is the end of an overload, or a step up in load, and how the system got over it.
 type LoadChange struct {
-	Flow         string    `json:"flow,omitempty" jsonschema:"minLength=1"`
-	Change       string    `json:"change" jsonschema:"enum=end of overload,enum=step up"`
-	Rate         float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // of the overload, or after the step, per second
-	At           time.Time `json:"at"`
-	SettledMs    Between   `json:"settled_ms"`                           // time from then on until the latency SLOs held for 10 s, known to a second
-	Scheduled    *int64    `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until then; null: no data
-	NotCompleted *int64    `json:"not_completed" jsonschema:"minimum=0"` // of these
+	Flow         string          `json:"flow,omitempty" jsonschema:"minLength=1"`
+	Change       string          `json:"change" jsonschema:"enum=end of overload,enum=step up"`
+	Rate         float64         `json:"rate" jsonschema:"exclusiveMinimum=0"` // of the overload, or after the step, per second
+	At           time.Time       `json:"at"`
+	SettledMs    verdict.Between `json:"settled_ms"`                           // time from then on until the latency SLOs held for 10 s, known to a second
+	Scheduled    *int64          `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until then; null: no data
+	NotCompleted *int64          `json:"not_completed" jsonschema:"minimum=0"` // of these
 }
 
 // Fault is one disturbance: a fault that the run injected, or the end of that fault.
@@ -328,82 +249,10 @@ type Fault struct {
 	At     time.Time `json:"at"`
 	// Times since then are known to a second; most is null where the load ended first, both
 	// are null without data.
-	FirstSuccessMs Between `json:"first_success_ms"`                     // until the first transaction ended as completed, after the last second, up to the recovery, in which none did
-	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
-	Scheduled      *int64  `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery; null without data
-	NotCompleted   *int64  `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped; null without data
-}
-
-// Between bounds a value.
-type Between struct {
-	Least *float64 `json:"least" jsonschema:"minimum=0"`
-	Most  *float64 `json:"most" jsonschema:"minimum=0"`
-}
-
-// Invariant is something that must hold in the database whatever the load did.
-type Invariant struct {
-	Name  string `json:"name" jsonschema:"minLength=1"`
-	Rows  *int64 `json:"violating_rows" jsonschema:"minimum=0"` // counted up to 1000; null: it was not checked
-	Error string `json:"error,omitempty"`                       // why it was not checked
-}
-
-// Abort is the condition of the profile that stopped the run, to protect the target or others.
-type Abort struct {
-	Condition  string    `json:"condition" jsonschema:"minLength=1"` // the metric that it is on, or the name that the profile gives it
-	Expression string    `json:"expression" jsonschema:"minLength=1"`
-	Protects   string    `json:"protects" jsonschema:"minLength=1"` // like "the target" or "the neighbour orders"
-	SLO        bool      `json:"slo"`                               // it is on a rate of the load, and if truncated, its row is the last of the SLOs; false: no SLO of the system
-	Truncated  bool      `json:"truncated"`                         // it cut short what the SLOs judge, so that the run did not pass; false: it held after that
-	Unit       string    `json:"unit"`                              // of limit and values
-	Limit      float64   `json:"limit"`
-	From       time.Time `json:"from"` // start of the first second in which it held
-	To         time.Time `json:"to"`   // end of the last one
-	Observed   []Reading `json:"observed"`
-}
-
-// Reading is what an abort condition read in one second.
-type Reading struct {
-	At    time.Time `json:"at"` // start of the second
-	Value float64   `json:"value"`
-}
-
-// PersistLag is the time from acknowledgement to persistence.
-type PersistLag struct {
-	P50 *float64 `json:"p50" jsonschema:"minimum=0,optional"`
-	P99 *float64 `json:"p99" jsonschema:"minimum=0"`
-	Max *float64 `json:"max" jsonschema:"minimum=0"`
-}
-
-// Generator describes how the load was generated.
-type Generator struct {
-	Workers        int      `json:"workers" jsonschema:"minimum=0"`
-	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"` // of the busiest worker
-	WakeupLagP99Ms *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
-	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
-	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
-	Fleet          []Worker `json:"fleet" jsonschema:"optional"` // the workers, in the judged windows
-}
-
-// Worker is one worker of the run. Null: not reported.
-type Worker struct {
-	Worker         string   `json:"worker" jsonschema:"minLength=1"`
-	Host           string   `json:"host"`
-	Pod            string   `json:"pod,omitempty"`                                   // NAMESPACE/NAME; missing: not in a cluster
-	Node           string   `json:"node,omitempty"`                                  // that the pod ran on
-	Share          float64  `json:"share" jsonschema:"exclusiveMinimum=0,maximum=1"` // of the load
-	Transactions   *int64   `json:"transactions" jsonschema:"minimum=0"`             // scheduled on it
-	P95Ms          *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // of its own transactions; percentiles of workers must not be averaged
-	P99Ms          *float64 `json:"p99_ms" jsonschema:"minimum=0"`
-	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"`
-	HostCPUShare   *float64 `json:"host_cpu_share,omitempty" jsonschema:"minimum=0,maximum=1"` // that its host, or node, was busy
-	LagP99Ms       *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
-	StartDelayMs   *float64 `json:"start_delay_ms" jsonschema:"minimum=0"` // of its first arrival
-	ClockOffsetMs  *float64 `json:"clock_offset_ms"`                       // of its machine's clock, positive if it is ahead of the coordinator's; corrected at the start
-	ClockDriftMs   *float64 `json:"clock_drift_ms"`                        // largest change of the offset since the start
-	RoundTripMs    *float64 `json:"round_trip_ms" jsonschema:"minimum=0"`  // to the coordinator; the clocks are compared to within half of it
-	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
-	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
-	Unlike         bool     `json:"unlike"` // its transactions were slower or faster than those of the other workers
+	FirstSuccessMs verdict.Between `json:"first_success_ms"`                     // until the first transaction ended as completed, after the last second, up to the recovery, in which none did
+	RecoveryMs     verdict.Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
+	Scheduled      *int64          `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery; null without data
+	NotCompleted   *int64          `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped; null without data
 }
 
 // Environment is the system and the tools of the run.

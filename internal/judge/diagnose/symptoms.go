@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -38,7 +39,7 @@ func (s symptoms) incomplete() bool {
 
 func symptomsOf(of subject) (found symptoms) {
 	v, shortOfCPU := of.verdict, ""
-	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.OfLoad
+	found.aborted = v.Aborted != nil && v.Aborted.Truncated && !v.Aborted.SLO
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue
@@ -57,18 +58,18 @@ func symptomsOf(of subject) (found symptoms) {
 	}
 	for _, rule := range v.Rules {
 		switch {
-		case verdict.IsGeneratorRule(rule.ID) && rule.Outcome == verdict.Invalid && found.generator == "":
+		case rulebook.Blames(rule.ID) == rulebook.Generator && rule.Outcome == verdict.Invalid && found.generator == "":
 			found.generator, found.loadDiffers = rule.ID, true
-		case rule.ID == "generator-cpu" && rule.Limitation != "":
+		case rule.ID == rulebook.GeneratorCPU && rule.Limitation != "":
 			shortOfCPU = rule.ID
-		case (rule.ID == "steady" || rule.ID == "per-class") && rule.Outcome == verdict.Fail:
+		case rulebook.Blames(rule.ID) == rulebook.System && rule.Outcome == verdict.Fail:
 			found.rules = append(found.rules, rule.ID)
-		case rule.ID == "collector" && (rule.Limitation != "" || rule.Outcome != verdict.Pass):
+		case rule.ID == rulebook.Collector && (rule.Limitation != "" || rule.Outcome != verdict.Pass):
 			found.collector = rule.Detail
 		}
 	}
 	if len(found.failures) > 0 { // failed requests break an endpoint's SLO too
-		found.rules = slices.DeleteFunc(found.rules, func(id string) bool { return id == "per-class" })
+		found.rules = slices.DeleteFunc(found.rules, func(id string) bool { return id == rulebook.PerClass })
 	}
 	if found.generator == "" && found.any() { // a generator short of CPU distorts the split
 		found.generator = shortOfCPU

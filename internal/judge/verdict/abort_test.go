@@ -210,7 +210,7 @@ func TestAbortedToProtectOthers(t *testing.T) {
 				}
 			}
 			a := v.Aborted
-			if a == nil || a.OfLoad || !a.Truncated || a.Condition != tt.condition.Metric || a.Protects != tt.condition.Protects || len(a.Observed) != 3 || a.To.Sub(a.From) != 3*time.Second {
+			if a == nil || a.SLO || !a.Truncated || a.Condition != tt.condition.Metric || a.Protects != tt.condition.Protects || len(a.Observed) != 3 || a.To.Sub(a.From) != 3*time.Second {
 				t.Errorf("%+v", a)
 			}
 			if !strings.Contains(strings.Join(v.Limitations, "\n"), "aborted") {

@@ -154,13 +154,13 @@ func (e *evidence) ledger() *Ledger {
 		Missing: c.Missing, Duplicated: c.Duplicated, Unacknowledged: c.Unacknowledged,
 	}
 	if lag, ok := c.Lag(0.5); ok {
-		l.PersistLagP50Ms = &lag
+		l.PersistLagMs.P50 = &lag
 	}
 	if lag, ok := c.Lag(0.99); ok {
-		l.PersistLagP99Ms = &lag
+		l.PersistLagMs.P99 = &lag
 	}
 	if lag, ok := c.Lag(1); ok {
-		l.PersistLagMaxMs = &lag
+		l.PersistLagMs.Max = &lag
 	}
 	return l
 }

@@ -7,16 +7,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 )
 
-// Error is the errors of one class that one place noticed in the judged windows.
-type Error struct {
-	Where string // metric.At*
-	Class string
-	Count int64
-	// PerTransaction is Count over the scheduled transactions: more than 1 where a
-	// transaction has several. nil: no transaction was scheduled.
-	PerTransaction *float64
-}
-
 // databaseErrors are the status counters of databases that count errors, by class. They
 // count those of all clients of the server.
 var databaseErrors = []struct{ counter, class string }{

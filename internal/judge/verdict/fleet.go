@@ -9,28 +9,6 @@ import (
 	"assay.dev/assay/internal/plan"
 )
 
-// Worker is one worker of the run, in the judged windows. A nil value was not reported.
-type Worker struct {
-	Source         string
-	Host           string  // name of its machine; empty: not recorded
-	Pod            string  // NAMESPACE/NAME; empty: not in a cluster
-	Node           string  // that the pod ran on
-	Share          float64 // of the load, (0,1]
-	Transactions   *int64  // that were scheduled on it
-	P95Ms          *float64
-	P99Ms          *float64 // of its own transactions; percentiles of workers must not be averaged
-	CPUShare       *float64 // of the CPUs that it may use, with its time in the run queue
-	HostCPUShare   *float64 // that its host, or node, was busy, of all of its CPUs
-	LagP99Ms       *float64 // delay of its arrivals that it caused itself
-	StartDelayMs   *float64 // of its first arrival
-	ClockOffsetMs  *float64 // of its machine's clock at the end, positive if ahead; corrected at the start
-	ClockDriftMs   *float64 // largest change of the offset since the start
-	RoundTripMs    *float64 // longest to the coordinator; the clocks are compared to within half of it
-	FramesExpected *int64
-	FramesReceived int64
-	Unlike         bool // its transactions were slower or faster than those of the other workers (rule workers-even)
-}
-
 // workerTable describes each worker of the plan.
 func (e *evidence) workerTable() (all []Worker) {
 	unlike := map[string]bool{}
@@ -39,7 +17,7 @@ func (e *evidence) workerTable() (all []Worker) {
 	}
 	for i, source := range e.workers() {
 		s := e.streams[source]
-		w := Worker{Source: source, Share: e.plan.Workers[i].Share, CPUShare: e.workerCPUShare(source), FramesReceived: int64(s.Frames), Unlike: unlike[source]}
+		w := Worker{Worker: source, Share: e.plan.Workers[i].Share, CPUShare: e.workerCPUShare(source), FramesReceived: int64(s.Frames), Unlike: unlike[source]}
 		if w.Share == 0 { // an old record
 			w.Share = 1 / float64(len(e.plan.Workers))
 		}

@@ -1,14 +1,17 @@
 package verdict
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
+	"github.com/google/go-cmp/cmp"
 )
 
 // flowOf is a flow of 20 transactions per second that are judged from second 10 on, with an
@@ -154,12 +157,12 @@ func TestClaimNamesTheFlowsOwnError(t *testing.T) {
 
 // Each rule about a flow is applied once to each, and its result is the flow's and the run's.
 func TestRulesAreAppliedOnceToEachFlow(t *testing.T) {
-	before, applied := slices.Clone(rules), map[string]int{}
-	t.Cleanup(func() { copy(rules, before) })
-	for i, r := range rules {
-		rules[i].check = func(e *evidence) Rule {
-			applied[r.id]++
-			return r.check(e)
+	before, applied := maps.Clone(checks), map[string]int{}
+	t.Cleanup(func() { checks = before })
+	for id, decide := range before {
+		checks[id] = func(e *evidence) Rule {
+			applied[id]++
+			return decide(e)
 		}
 	}
 	p := synthetic.Profile()
@@ -172,16 +175,24 @@ func TestRulesAreAppliedOnceToEachFlow(t *testing.T) {
 		}
 	}
 	v := Judge(c.Record())
-	for _, r := range rules {
+	for _, r := range rulebook.All() {
 		want := 1
-		if r.about == eachFlow {
+		if r.EachFlow {
 			want = 2
 		}
-		if r.id != faultsRule && applied[r.id] != want {
-			t.Errorf("%s is applied %d times, want %d", r.id, applied[r.id], want)
+		if r.ID != rulebook.Faults && applied[r.ID] != want {
+			t.Errorf("%s is applied %d times, want %d", r.ID, applied[r.ID], want)
 		}
 	}
 	if v.Outcome != Invalid || v.Flows[0].Outcome != Pass || v.Flows[1].Outcome != Invalid || !strings.Contains(v.Claim, "views: the generator lost 60 of 600 arrivals") {
 		t.Errorf("%s, %s, %s: %s", v.Outcome, v.Flows[0].Outcome, v.Flows[1].Outcome, v.Claim)
+	}
+}
+
+// Each rule of the rulebook has a check, and each check a rule.
+func TestEachRuleHasACheck(t *testing.T) {
+	all := func(rulebook.Rule) bool { return true }
+	if diff := cmp.Diff(slices.Sorted(slices.Values(rulebook.IDs(all))), slices.Sorted(maps.Keys(checks))); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -103,20 +104,20 @@ func (e *evidence) loosenedLimits() (all []string) {
 	for _, f := range e.perFlow() {
 		usual := spec.DefaultRules(f.Plan.Profile.SLOs)
 		for _, limitation := range slices.Concat(
-			share("generator-drops", f.limits.GeneratorDrops, usual.GeneratorDrops),
-			share("offered", f.limits.Offered, usual.Offered),
+			share(rulebook.GeneratorDrops, f.limits.GeneratorDrops, usual.GeneratorDrops),
+			share(rulebook.Offered, f.limits.Offered, usual.Offered),
 		) {
 			all = append(all, f.inFlow(limitation))
 		}
 	}
 	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
-	all = append(all, share("generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU)...)
-	all = append(all, share("machine", e.limits.Machine, usual.Machine)...)
+	all = append(all, share(rulebook.GeneratorCPU, e.limits.GeneratorCPU, usual.GeneratorCPU)...)
+	all = append(all, share(rulebook.Machine, e.limits.Machine, usual.Machine)...)
 	if is, limit := *e.limits.CollectorShare, *usual.CollectorShare; is < limit {
-		all = append(all, text("collector", percent(is)+" of the samples", percent(limit)))
+		all = append(all, text(rulebook.Collector, percent(is)+" of the samples", percent(limit)))
 	}
 	if is, limit := *e.limits.CollectorGap, *usual.CollectorGap; is > limit {
-		all = append(all, text("collector", fmt.Sprintf("a gap of %s", is), limit.String()))
+		all = append(all, text(rulebook.Collector, fmt.Sprintf("a gap of %s", is), limit.String()))
 	}
 	return all
 }

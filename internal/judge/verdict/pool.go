@@ -4,19 +4,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 )
 
-// Pool is the service's pool of database connections in the judged windows; of several
-// instances and pools, their sum. nil is "not reported".
-type Pool struct {
-	Max            *float64 // limit of connections; 0: none
-	Open           *float64 // largest of the seconds
-	InUse          *float64 // mean of the seconds
-	InUseMax       *float64 // largest of the seconds
-	WaitsPerSecond *float64 // requests that waited for a connection
-	WaitsPerTx     *float64 // by scheduled transaction
-	WaitMsPerTx    *float64 // by scheduled transaction
-	WaitMsPerWait  *float64
-}
-
 // pool is nil where the service reports no pool.
 func (e *evidence) pool() *Pool {
 	p := Pool{Max: e.gauge(metric.ServicePoolMax).last, Open: e.gauge(metric.ServicePoolOpen).largest}
@@ -27,15 +14,15 @@ func (e *evidence) pool() *Pool {
 	if counted && finite(waits) && e.seconds > 0 {
 		p.WaitsPerSecond = pointer(waits / float64(e.seconds))
 		if e.scheduled.n > 0 {
-			p.WaitsPerTx = pointer(waits / float64(e.scheduled.n))
+			p.WaitsPerTransaction = pointer(waits / float64(e.scheduled.n))
 		}
 	}
 	if timed && finite(ms) {
 		if e.scheduled.n > 0 {
-			p.WaitMsPerTx = pointer(ms / float64(e.scheduled.n))
+			p.WaitMsPerTransaction = pointer(ms / float64(e.scheduled.n))
 		}
 		if counted && waits > 0 {
-			p.WaitMsPerWait = pointer(ms / waits)
+			p.MsPerWait = pointer(ms / waits)
 		}
 	}
 	if p == (Pool{}) {

@@ -66,10 +66,6 @@ func (r Recovery) Name() string {
 	return name
 }
 
-// Between bounds a time in ms: it is known to a second, as frames are. Most is nil where
-// there is no upper bound, as the load ended first; both are nil without data.
-type Between struct{ Least, Most *float64 }
-
 // disturbance is a moment from which the system has to recover.
 type disturbance struct {
 	Recovery

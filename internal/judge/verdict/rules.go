@@ -1,10 +1,15 @@
 package verdict
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+
+	"assay.dev/assay/internal/rulebook"
+)
 
 // Rule is a validity rule and its result.
 type Rule struct {
-	ID         string // RULEBOOK section 1
+	ID         string // in the rulebook
 	Observed   *float64
 	Limit      *float64 // nil: the rule reports a value without a limit
 	Unit       string   // of both
@@ -16,81 +21,86 @@ type Rule struct {
 	Limitations []string
 }
 
-// rules is RULEBOOK section 1. The claim of an INVALID run names the first broken
-// rule, so that causes come before their consequences: whether the run and its record
-// are complete, then whether the load was as planned, then whether the data suffice.
-//
-// Those about each flow have the worst of the flows' outcomes.
-var rules = []rule{
-	{"worker-lost", workerLost, wholeRun},
-	{"complete", complete, wholeRun},
-	{"frames", frames, wholeRun},
-	{faultsRule, faultsInjected, wholeRun},
-	{"open-loop", openLoop, eachFlow},
-	{"seeded", seeded, wholeRun},
-	{"start-skew", startSkew, wholeRun},
-	{"window", windowLength, eachFlow},
-	{"warm-up", warmUp, eachFlow},
-	{"accounted", accounted, eachFlow},
-	{"cpu-throttled", cpuThrottled, wholeRun},
-	{"generator-drops", generatorDrops, eachFlow},
-	{"offered", offered, eachFlow},
-	{"generator-lag", generatorLag, eachFlow},
-	{"generator-cpu", generatorCPU, wholeRun},
-	{"machine", machine, wholeRun},
-	{"clock", clock, wholeRun},
-	{"workers-even", workersEven, eachFlow},
-	{"receiver", receiver, wholeRun},
-	{"steady", steady, eachFlow},
-	{"samples", samples, eachFlow},
-	{"per-class", perClass, eachFlow},
-	{"co-location", coLocation, wholeRun},
-	{"collector", collector, wholeRun},
-	{dataRule, data, eachFlow},
-	{"tool", tool, wholeRun},
-	{"attempts", attempts, wholeRun},
+// checks are how the rules of the rulebook are decided, by id.
+var checks = map[string]check{
+	rulebook.WorkerLost:     workerLost,
+	rulebook.Complete:       complete,
+	rulebook.Frames:         frames,
+	rulebook.Faults:         faultsInjected,
+	rulebook.OpenLoop:       openLoop,
+	rulebook.Seeded:         seeded,
+	rulebook.StartSkew:      startSkew,
+	rulebook.Window:         windowLength,
+	rulebook.WarmUp:         warmUp,
+	rulebook.Accounted:      accounted,
+	rulebook.CPUThrottled:   cpuThrottled,
+	rulebook.GeneratorDrops: generatorDrops,
+	rulebook.Offered:        offered,
+	rulebook.GeneratorLag:   generatorLag,
+	rulebook.GeneratorCPU:   generatorCPU,
+	rulebook.Machine:        machine,
+	rulebook.Clock:          clock,
+	rulebook.WorkersEven:    workersEven,
+	rulebook.Receiver:       receiver,
+	rulebook.Steady:         steady,
+	rulebook.Samples:        samples,
+	rulebook.PerClass:       perClass,
+	rulebook.CoLocation:     coLocation,
+	rulebook.Collector:      collector,
+	rulebook.Data:           data,
+	rulebook.Tool:           tool,
+	rulebook.Attempts:       attempts,
 }
 
+// check decides a rule. Unit and advice are the rulebook's where it names no others.
+type check func(*evidence) Rule
+
+// rule is an entry of the rulebook, with its check.
 type rule struct {
-	id    string
-	check func(*evidence) Rule
-	about subject
+	rulebook.Rule
+	decide check
 }
 
-// subject is what a rule is about.
-type subject int
+// rules are those of the rulebook, in its order. Those about each flow have the worst of the
+// flows' outcomes.
+func rules() (all []rule) {
+	for _, r := range rulebook.All() {
+		all = append(all, rule{r, checks[r.ID]})
+	}
+	return all
+}
 
-const (
-	wholeRun subject = iota // the run and its workers as a whole
-	eachFlow                // the load of a flow, or of a profile without flows
-)
-
-const dataRule = "data"
+// check applies a rule.
+func (r rule) check(e *evidence) Rule {
+	found := r.decide(e)
+	found.ID, found.Unit, found.Advice = r.ID, cmp.Or(found.Unit, r.Unit), cmp.Or(found.Advice, r.Advice)
+	return found
+}
 
 // checkFlows applies the rules about flows, once to each flow.
 func (e *evidence) checkFlows() {
 	for _, f := range e.perFlow() {
 		f.checked = map[string]Rule{}
-		for _, r := range rules {
+		for _, r := range rules() {
 			switch {
-			case r.about != eachFlow:
+			case !r.EachFlow:
 			case len(e.flows) == 0:
-				f.checked[r.id] = r.check(f)
+				f.checked[r.ID] = r.check(f)
 			default:
-				f.checked[r.id] = r.checkFlow(f)
+				f.checked[r.ID] = r.checkFlow(f)
 			}
 		}
 	}
 }
 
 func applyRules(e *evidence) []Rule {
-	all := make([]Rule, 0, len(rules))
-	for _, r := range rules {
-		if r.id == faultsRule && len(e.Plan.Profile.Faults) == 0 {
+	all := make([]Rule, 0, len(checks))
+	for _, r := range rules() {
+		if r.ID == rulebook.Faults && len(e.Plan.Profile.Faults) == 0 {
 			continue
 		}
 		found := r.apply(e)
-		found.ID = r.id
+		found.ID = r.ID
 		all = append(all, found)
 	}
 	return all
@@ -100,10 +110,10 @@ func applyRules(e *evidence) []Rule {
 // judges besides.
 func (r rule) apply(e *evidence) Rule {
 	switch {
-	case r.about == wholeRun:
+	case !r.EachFlow:
 		return r.check(e)
 	case len(e.flows) == 0:
-		return e.checked[r.id]
+		return e.checked[r.ID]
 	}
 	var worst Rule
 	var details, limitations []string
@@ -123,9 +133,9 @@ func (r rule) apply(e *evidence) Rule {
 		}
 	}
 	for _, f := range e.flows {
-		add(f, f.checked[r.id])
+		add(f, f.checked[r.ID])
 	}
-	if r.id == dataRule && len(e.slos) > 0 { // the run judges more than its flows
+	if r.ID == rulebook.Data && len(e.slos) > 0 { // the run judges more than its flows
 		add(e, r.checkFlow(e))
 	}
 	worst.Detail, worst.Limitation, worst.Limitations = joinFirst(details, 3), strings.Join(limitations, "; "), limitations
@@ -148,12 +158,6 @@ const fewExpected = 14
 // noneDue reports whether the run was aborted when none of the transactions may have been due.
 func (e *evidence) noneDue() bool {
 	return e.aborted != nil && !e.scheduled.found && e.plan.ExpectedBy(e.Facts.Ended.Sub(e.Facts.T0)) < fewExpected
-}
-
-// IsGeneratorRule reports whether a rule is about the offered load, not the system under
-// test.
-func IsGeneratorRule(id string) bool {
-	return id == "offered" || id == "cpu-throttled" || strings.HasPrefix(id, "generator-")
 }
 
 func passOrInvalid(ok bool) Outcome {

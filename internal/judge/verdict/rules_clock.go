@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -20,14 +21,12 @@ import (
 // monotonic clock.
 func clock(e *evidence) Rule {
 	r := Rule{
-		Unit:    "ms",
 		Outcome: Pass,
 		Detail:  "it is not known whether the clock was stepped during the run",
-		Advice:  "Synchronise the clocks of all hosts by slewing rather than stepping, and run again.",
 	}
 	tightest, compared := e.tightestBound()
 	if tightest < math.Inf(1) {
-		r.Limit = pointer(spec.ClockShare * tightest)
+		r.Limit = pointer(rulebook.ClockShare * tightest)
 	}
 	if e.Facts.ClockStepMs != nil {
 		e.judgeStep(&r, math.Abs(*e.Facts.ClockStepMs), compared)

@@ -83,7 +83,7 @@ func TestClocksOfWorkers(t *testing.T) {
 				t.Errorf("%v; %v: %q, limitation %q", v.Outcome, r.Outcome, r.Detail, r.Limitation)
 			}
 			for _, w := range v.Generator.Fleet {
-				if w.Source == c.worker && (w.ClockOffsetMs == nil || *w.ClockOffsetMs != c.offset(0) || c.roundTrip != nil && *w.RoundTripMs != max(c.roundTrip(0), c.roundTrip(10))) {
+				if w.Worker == c.worker && (w.ClockOffsetMs == nil || *w.ClockOffsetMs != c.offset(0) || c.roundTrip != nil && *w.RoundTripMs != max(c.roundTrip(0), c.roundTrip(10))) {
 					t.Errorf("%+v", w)
 				}
 			}

@@ -7,16 +7,12 @@ import (
 	"assay.dev/assay/internal/observe/record"
 )
 
-// faultsRule is the id of faultsInjected, which applies to profiles with faults only.
-const faultsRule = "faults"
-
 // faultsInjected: the run did to the system what the profile says.
 func faultsInjected(e *evidence) Rule {
 	planned := e.Plan.Profile.Faults
 	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(float64(len(planned))), Unit: "faults",
+		Observed: pointer(0.0), Limit: pointer(float64(len(planned))),
 		Outcome: Pass,
-		Advice:  "Check the node or the command of the fault by hand, then run again.",
 	}
 	var problems []string
 	for i, f := range planned {

@@ -7,20 +7,16 @@ import (
 
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
-	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/rulebook"
 )
-
-// overloadAdvice is what to do about a generator that does not keep up.
-const overloadAdvice = "Give the generator more CPUs or more workers, and run nothing else on its host."
 
 // generatorDrops: arrivals that the generator lost while it stalled.
 func generatorDrops(e *evidence) Rule {
 	dropped := e.generatorDropped()
 	r := Rule{
-		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops, Unit: "share",
+		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops,
 		Outcome: Invalid,
 		Detail:  "no worker reported its schedule",
-		Advice:  overloadAdvice,
 	}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator lost %d of %d arrivals", dropped.n, e.scheduled.n)
@@ -42,10 +38,9 @@ func over(share, limit *float64) bool { return share != nil && *share > *limit }
 func offered(e *evidence) Rule {
 	displaced := e.displacedSlots()
 	r := Rule{
-		Observed: ratio(displaced, e.scheduled), Limit: e.limits.Offered, Unit: "share",
+		Observed: ratio(displaced, e.scheduled), Limit: e.limits.Offered,
 		Outcome: Invalid,
 		Detail:  "no worker measured its lag",
-		Advice:  overloadAdvice,
 	}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator itself started %d of %d transactions more than %s late", displaced.n, e.scheduled.n, e.plan.DisplacedAfter)
@@ -121,7 +116,7 @@ func (e *evidence) withoutDisplaced(counted []stats.Batch) []stats.Batch {
 // decides nothing in a run that was aborted by what others measured; transactions that the
 // abort interrupted are counted as the generator's share.
 func generatorLag(e *evidence) Rule {
-	r := Rule{Unit: "ms", Outcome: Invalid, Detail: "no worker measured its lag", Advice: overloadAdvice}
+	r := Rule{Outcome: Invalid, Detail: "no worker measured its lag"}
 	p99, ok := e.lag.Quantile(0.99)
 	if !ok {
 		return r
@@ -176,9 +171,8 @@ func (s SLO) generatorShare() string {
 // latencies is counted by generator-lag, so that this rule alone makes no run INVALID.
 func generatorCPU(e *evidence) Rule {
 	r := Rule{
-		Limit: e.limits.GeneratorCPU, Unit: "share",
+		Limit:   e.limits.GeneratorCPU,
 		Outcome: Pass,
-		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and run nothing else on them.", percent(spec.RecommendedCPU)),
 	}
 	worst, source, missing := busiestWorker(e)
 	switch {
@@ -191,7 +185,7 @@ func generatorCPU(e *evidence) Rule {
 		r.Observed = worst
 		r.Detail = fmt.Sprintf("%s needed %s of its CPUs, including time in the run queue", source, percent(*worst))
 		if *worst > *r.Limit {
-			r.Limitation = fmt.Sprintf("%s; at most %s is recommended", r.Detail, percent(spec.RecommendedCPU))
+			r.Limitation = fmt.Sprintf("%s; at most %s is recommended", r.Detail, percent(rulebook.RecommendedCPU))
 		}
 	}
 	return r

@@ -9,11 +9,12 @@ import (
 
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
 // minWindow is the shortest hold of a certificate, in seconds.
-const minWindow = int64(spec.CertificateHold / time.Second)
+const minWindow = int64(rulebook.CertificateHold / time.Second)
 
 // removeStop is the advice on a run that was stopped.
 const removeStop = "Remove what stopped it, then run again."
@@ -26,14 +27,13 @@ func complete(e *evidence) Rule {
 		judged += max(0, min(w.End, ran)-w.Start)
 	}
 	r := Rule{
-		Observed: pointer(judged.Seconds()), Limit: pointer(float64(planned)), Unit: "s",
+		Observed: pointer(judged.Seconds()), Limit: pointer(float64(planned)),
 		Outcome: Pass,
 		Detail:  "the judged windows ran to their end",
-		Advice:  "Let the run reach the end of its hold window.",
 	}
 	why, advice := e.stopReason(), removeStop
 	if worker := e.stopper(); e.isLost(worker) {
-		why, advice = worker+" was lost", seeLost
+		why, advice = worker+" was lost", rulebook.See(rulebook.WorkerLost)
 	}
 	if e.aborted != nil {
 		r.Detail = "the run was " + e.abortText()
@@ -81,9 +81,8 @@ func openLoop(e *evidence) Rule {
 		planned = e.scheduled.n // in a truncated window only the lag observations can be checked
 	}
 	r := Rule{
-		Observed: toFloat(e.scheduled.pointer()), Limit: pointer(float64(planned)), Unit: "slots",
+		Observed: toFloat(e.scheduled.pointer()), Limit: pointer(float64(planned)),
 		Outcome: passOrInvalid(e.scheduled.found && e.scheduled.n == planned && lags == planned),
-		Advice:  "Run again with a worker that follows the plan's schedule; if it recurs, the generator is at fault.",
 	}
 	if e.plan.Closed {
 		r.Outcome, r.Detail = Invalid, "in the closed model transactions wait for others to end, so that latencies omit a system's stalls"
@@ -103,10 +102,9 @@ func openLoop(e *evidence) Rule {
 func windowLength(e *evidence) Rule {
 	held := int64(e.plan.AtTarget() / time.Second)
 	r := Rule{
-		Observed: pointer(float64(held)), Limit: pointer(float64(minWindow)), Unit: "s",
+		Observed: pointer(float64(held)), Limit: pointer(float64(minWindow)),
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("%d s judged", e.seconds),
-		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
 	}
 	if held != e.plannedSeconds() {
 		r.Detail += fmt.Sprintf(", %d s of it at the target rate", held)
@@ -137,9 +135,8 @@ func warmUp(e *evidence) Rule {
 		}
 	}
 	r := Rule{
-		Limit: pointer(warm.Seconds()), Unit: "s",
+		Limit:   pointer(warm.Seconds()),
 		Outcome: Pass,
-		Advice:  "Give the load a warm-up, so that caches and pools are filled before the window starts.",
 	}
 	if len(e.plan.Judged) == 0 {
 		r.Outcome, r.Detail = Invalid, "the plan judges no window"
@@ -161,9 +158,8 @@ func warmUp(e *evidence) Rule {
 // the whole run, and the SLOs of the transaction count all of them.
 func accounted(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(0.0), Unit: "transactions",
+		Limit:   pointer(0.0),
 		Outcome: Invalid,
-		Advice:  "Run again; if it recurs, the generator loses or repeats transactions: report it as a bug.",
 	}
 	scheduled := e.Timeline.BySecond(metric.TransactionsScheduled, nil)
 	ended := e.Timeline.BySecond(metric.Transactions, nil)

@@ -10,17 +10,13 @@ import (
 	"assay.dev/assay/internal/observe/record"
 )
 
-// seeLost is the advice of rules that are broken because a worker was lost.
-const seeLost = "See the rule worker-lost."
-
 // workerLost: every worker ended by itself. What a lost one did not report breaks other
 // rules, of which this is the cause.
 func workerLost(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(0.0), Unit: "workers",
+		Limit:   pointer(0.0),
 		Outcome: Pass,
 		Detail:  "it is not known how each worker ended",
-		Advice:  "Keep the workers running until the run ends.",
 	}
 	if len(e.losses) == 0 {
 		if e.allEnded() {

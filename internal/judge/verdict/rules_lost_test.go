@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
@@ -176,7 +177,7 @@ func TestLostWorkerIsExplainedOnce(t *testing.T) {
 		"seeded":     "the plan's seed is 1: worker/1 did not report to its end, where it names its seed",
 		"start-skew": "worker/1 did not report to its end, where it names the delay of its first arrival",
 	} {
-		if r := ruleOf(t, v, id); r.Outcome != Invalid || r.Detail != detail || r.Advice != seeLost {
+		if r := ruleOf(t, v, id); r.Outcome != Invalid || r.Detail != detail || r.Advice != rulebook.See(rulebook.WorkerLost) {
 			t.Errorf("%s is %v: %s. %s", id, r.Outcome, r.Detail, r.Advice)
 		}
 	}

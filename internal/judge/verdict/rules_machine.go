@@ -20,9 +20,8 @@ type cpuLoss struct {
 // cause it.
 func machine(e *evidence) Rule {
 	r := Rule{
-		Limit: e.limits.Machine, Unit: "share",
+		Limit:   e.limits.Machine,
 		Outcome: Pass,
-		Advice:  "Use a machine whose CPUs are neither shared nor burstable, without CPU quotas (cpu.max, docker --cpus, limits.cpu).",
 	}
 	stolen, throttled := e.stolen(), e.throttled()
 	for _, loss := range append(throttled, stolen) {

@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -18,10 +19,9 @@ func frames(e *evidence) Rule {
 	contradictions := e.contradictions(true)
 	problems = append(contradictions, problems...) // which they explain
 	r := Rule{
-		Observed: pointer(float64(received)), Limit: toFloat(expected), Unit: "frames",
+		Observed: pointer(float64(received)), Limit: toFloat(expected),
 		Outcome: passOrInvalid(len(problems) == 0),
 		Detail:  fmt.Sprintf("all %d frames of %d workers were received and their totals agree", received, len(e.plan.Workers)),
-		Advice:  "Check the workers' logs for why they ended or lost their connection, then run again.",
 	}
 	if len(problems) > 0 {
 		r.Detail = joinFirst(problems, 3)
@@ -29,7 +29,7 @@ func frames(e *evidence) Rule {
 		case len(contradictions) > 0:
 			r.Advice = "Find out who changed what this source sent, or the record; run again with a build of Assay that you trust on its machine."
 		case len(e.losses) > 0:
-			r.Advice = seeLost
+			r.Advice = rulebook.See(rulebook.WorkerLost)
 		}
 	}
 	return r
@@ -170,9 +170,8 @@ func SampleRate(line *record.Timeline, spans []record.Span) float64 {
 // collector that falls behind is a limitation and does not affect the verdict on SLOs.
 func collector(e *evidence) Rule {
 	r := Rule{
-		Limit: e.limits.CollectorShare, Unit: "share",
+		Limit:   e.limits.CollectorShare,
 		Outcome: Pass,
-		Advice:  "Set ASSAY_DB to the database, with a user who may read performance_schema.",
 	}
 	samples := e.tally(metric.DBSample, nil)
 	switch {
@@ -255,10 +254,9 @@ func data(e *evidence) Rule {
 		}
 	}
 	r := Rule{
-		Observed: pointer(float64(len(without))), Limit: pointer(0.0), Unit: "SLOs",
+		Observed: pointer(float64(len(without))), Limit: pointer(0.0),
 		Outcome: passOrInvalid(len(without) == 0 || downgraded),
 		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
-		Advice:  "Check the metric's name and labels against what the scenario sends, or remove the SLO.",
 	}
 	if len(without) > 0 {
 		r.Detail = "no data for " + joinFirst(without, 3)

@@ -15,10 +15,9 @@ import (
 // INCONCLUSIVE.
 func samples(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(1.0), Unit: "share of the samples needed",
+		Limit:   pointer(1.0),
 		Outcome: Pass,
 		Detail:  "no SLO depends on the number of samples",
-		Advice:  "Hold longer, raise the rate, or use a lower percentile.",
 	}
 	var scarce []string
 	for _, s := range e.slos {
@@ -68,10 +67,9 @@ func (s SLO) effective() string {
 // are SLOs for which there were too many endpoints to be recorded separately.
 func perClass(e *evidence) Rule {
 	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(0.0), Unit: "endpoints",
+		Observed: pointer(0.0), Limit: pointer(0.0),
 		Outcome: Pass,
 		Detail:  "no SLO covers several endpoints",
-		Advice:  "Fix the endpoint that breaks the SLO, or give it an SLO of its own.",
 	}
 	var broken, over, perhaps []string
 	for _, c := range e.classes {

@@ -8,10 +8,9 @@ import "fmt"
 func coLocation(e *evidence) Rule {
 	shared := e.Environment.CoLocation
 	r := Rule{
-		Observed: pointer(float64(len(shared))), Unit: "neighbours",
-		Outcome: Pass,
-		Detail:  "neither service nor database is known to share the generator's host",
-		Advice:  "Run the generator on a host of its own.",
+		Observed: pointer(float64(len(shared))),
+		Outcome:  Pass,
+		Detail:   "neither service nor database is known to share the generator's host",
 	}
 	if len(shared) > 0 {
 		r.Detail = neighbours(shared) + " share a host"
@@ -29,7 +28,6 @@ func tool(e *evidence) Rule {
 	r := Rule{
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("built from revision %s", t.Revision),
-		Advice:  "Build from a clean checkout.",
 	}
 	if t.Dirty || t.Revision == "" {
 		r.Detail = "the binary was built from changed or unknown sources"
@@ -41,10 +39,8 @@ func tool(e *evidence) Rule {
 // attempts: one PASS in many attempts means less than one in the first.
 func attempts(e *evidence) Rule {
 	r := Rule{
-		Unit:    "runs",
 		Outcome: Pass,
 		Detail:  "the number of attempts is not known",
-		Advice:  "Report all attempts together with this one.",
 	}
 	if n := e.Facts.Attempts; n > 0 {
 		r.Observed = pointer(float64(n))

@@ -8,15 +8,16 @@ import (
 
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // seeCause is the advice on what a worker does not report if it does not report to its
 // end: to see the rule that says why.
 func (e *evidence) seeCause(worker string) string {
 	if e.isLost(worker) {
-		return seeLost
+		return rulebook.See(rulebook.WorkerLost)
 	}
-	return "See the rule frames."
+	return rulebook.See(rulebook.Frames)
 }
 
 // seeded: every worker drew arrivals and data from the plan's seed, so that the run
@@ -26,7 +27,6 @@ func seeded(e *evidence) Rule {
 	r := Rule{
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("arrivals and data of all %d workers are drawn from the recorded seed %s", len(e.plan.Workers), seed),
-		Advice:  "Run again with workers of the same version, and check their logs.",
 	}
 	var other []string
 	for _, w := range e.workers() {
@@ -52,17 +52,12 @@ func seeded(e *evidence) Rule {
 	return r
 }
 
-// maxSkew is the largest spread of the workers' first arrivals, in ms (RULEBOOK
-// section 1).
-const maxSkew = 1000
-
 // startSkew: the workers started together. It compares by how much each was late for
 // its first slot, as their schedules do not start with the same slot.
 func startSkew(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(float64(maxSkew)), Unit: "ms",
+		Limit:   pointer(float64(rulebook.MaxSkewMs)),
 		Outcome: Invalid,
-		Advice:  "Start fewer workers per host, on hosts with spare CPUs and synchronised clocks.",
 	}
 	first, last, missing := math.Inf(1), math.Inf(-1), ""
 	for _, w := range e.workers() {
@@ -81,7 +76,7 @@ func startSkew(e *evidence) Rule {
 	case first > last:
 		r.Detail = "no worker started a transaction"
 	default:
-		r.Observed, r.Outcome = pointer(last-first), passOrInvalid(last-first <= maxSkew)
+		r.Observed, r.Outcome = pointer(last-first), passOrInvalid(last-first <= rulebook.MaxSkewMs)
 		r.Detail = fmt.Sprintf("the workers' first arrivals were at most %s ms apart, relative to their schedules", number(last-first))
 	}
 	return r

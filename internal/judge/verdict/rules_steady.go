@@ -10,16 +10,9 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
-
-// maxDrift is how far latency may drift over a judged window, as a share of its
-// mean (RULEBOOK section 1, steady).
-const maxDrift = 0.1
-
-// maxBehind is by how much completions may fall behind the schedule over a window, as
-// a share of its arrivals.
-const maxBehind = 1 - minThroughput
 
 // backlogDeviations is by how many standard deviations the number of open transactions must
 // have grown (ours). With Poisson arrivals the number that are open at one instant has the
@@ -41,10 +34,9 @@ const minSteady = stats.Batches * stats.MinBatch
 // drifts are reported.
 func steady(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(maxDrift), Unit: "share",
+		Limit:   pointer(rulebook.MaxDrift),
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("windows under %d s are too short to detect a latency drift", minSteady),
-		Advice:  "Find what changes during the window (caches that fill, tables that grow, other load); lengthen the warm-up or the hold.",
 	}
 	for _, span := range e.spans {
 		if behind, grew := e.backlogGrowth(span); grew {
@@ -78,7 +70,7 @@ func steady(e *evidence) Rule {
 	case other == nil:
 		r.Detail = "latency varies too much to detect a drift"
 		r.Limitation = r.Detail
-	case math.Abs(other.Change) > maxDrift:
+	case math.Abs(other.Change) > rulebook.MaxDrift:
 		r.Observed = &other.Change
 		r.Detail = fmt.Sprintf("latency may have drifted by %s over a window: not distinguishable from chance", signed(other.Change))
 		r.Limitation = r.Detail
@@ -133,7 +125,7 @@ func larger(largest *trend, t trend) *trend {
 
 // fellBehind is the result where completions fell behind the schedule.
 func (e *evidence) fellBehind(r Rule, behind float64) Rule {
-	r.Observed, r.Limit, r.Unit = &behind, pointer(maxBehind), "share of arrivals"
+	r.Observed, r.Limit, r.Unit = &behind, pointer(rulebook.MaxBehind), "share of arrivals"
 	r.Outcome = Fail
 	r.Detail = fmt.Sprintf("completions fell behind the schedule: %s of the window's arrivals were added to the backlog", percent(behind))
 	r.Advice = "Find out what the system waits for: it does not keep up with the arrivals."
@@ -210,8 +202,8 @@ func (t trend) String() string {
 	return text
 }
 
-// drifts reports whether the whole interval of the trend is beyond maxDrift.
-func (t trend) drifts() bool { return t.Lower > maxDrift || t.Upper < -maxDrift }
+// drifts reports whether the whole interval of the trend is beyond rulebook.MaxDrift.
+func (t trend) drifts() bool { return t.Lower > rulebook.MaxDrift || t.Upper < -rulebook.MaxDrift }
 
 // trends are those of the median and the mean latency of the transaction over batches
 // of the window; none where a batch has no data.
@@ -256,7 +248,7 @@ func relativeTrends(name string, values []float64) (all []trend) {
 }
 
 // backlogGrowth is the growth of the number of open transactions over the window, as a
-// share of its arrivals, and whether it grew by more than maxBehind and than chance.
+// share of its arrivals, and whether it grew by more than rulebook.MaxBehind and than chance.
 func (e *evidence) backlogGrowth(span record.Span) (behind float64, grew bool) {
 	open := e.openAt(span)
 	var levels []float64
@@ -275,7 +267,7 @@ func growth(levels []float64, scheduled float64) (behind float64, grew bool) {
 		return 0, false
 	}
 	chance := backlogDeviations * math.Sqrt(sum(levels)/float64(len(levels)))
-	return t.Change / scheduled, t.Lower/scheduled > maxBehind && t.Change > chance
+	return t.Change / scheduled, t.Lower/scheduled > rulebook.MaxBehind && t.Change > chance
 }
 
 // openAt is the number of transactions that were due and had not ended at the end of

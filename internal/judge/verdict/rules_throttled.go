@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"assay.dev/assay/internal/rulebook"
 )
 
 // cpuThrottled: no CPU quota stopped the workers. One that did is a limitation; where the
 // generator's own delay makes the run INVALID as well, it is the cause of that.
 func cpuThrottled(e *evidence) Rule {
 	r := Rule{
-		Limit: e.limits.Machine, Unit: "share",
+		Limit:   e.limits.Machine,
 		Outcome: Pass,
 		Detail:  "no CPU quota is known for the generator",
-		Advice:  "Remove the CPU limit of the workers' pods or containers (limits.cpu, docker --cpus), or give each worker more CPU.",
 	}
 	worst := e.throttledGenerator()
 	if worst.share == nil {
@@ -36,7 +37,7 @@ func cpuThrottled(e *evidence) Rule {
 // brokenByDelay are the rules that the generator's own delay breaks. Those that are broken
 // because nothing was measured are not among them.
 func (e *evidence) brokenByDelay() (ids []string) {
-	for _, id := range []string{"generator-drops", "offered", "generator-lag"} {
+	for _, id := range rulebook.IDs(func(r rulebook.Rule) bool { return r.EachFlow && r.Blames == rulebook.Generator }) {
 		if slices.ContainsFunc(e.perFlow(), func(f *evidence) bool {
 			return f.checked[id].Outcome == Invalid && f.checked[id].Observed != nil
 		}) {

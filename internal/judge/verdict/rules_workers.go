@@ -8,13 +8,10 @@ import (
 
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/rulebook"
 )
 
 const (
-	// unlikeFactor is the factor between a worker's p95 and the median p95 of the other
-	// workers from which it is unlike them (ours). Workers draw their arrivals from one
-	// schedule, so that their samples have one distribution.
-	unlikeFactor = 2
 	// unlikeShare is the least difference of the two, as a share of the tightest latency
 	// bound (ours): smaller ones decide nothing.
 	unlikeShare = 0.1
@@ -28,9 +25,8 @@ const (
 // run is INVALID where the unlike workers decide its verdict.
 func workersEven(e *evidence) Rule {
 	r := Rule{
-		Limit: pointer(float64(unlikeFactor)), Unit: "", Outcome: Pass,
+		Limit: pointer(float64(rulebook.UnlikeFactor)), Outcome: Pass,
 		Detail: "the run has one worker",
-		Advice: "Look at that worker's host, its path to the target, and what the target's name resolves to there; replace it, and run again.",
 	}
 	if len(e.plan.Workers) < 2 {
 		return r
@@ -97,7 +93,7 @@ func (e *evidence) compareWorkers() (all []comparedWorker) {
 		}
 		n, w := len(all)-1, &all[i]
 		w.others = min(max(w.p95, other((n-1)/2)), other(n/2))
-		w.unlike = w.factor() > unlikeFactor && e.matters(*w) && e.beyondChance(*w, len(all))
+		w.unlike = w.factor() > rulebook.UnlikeFactor && e.matters(*w) && e.beyondChance(*w, len(all))
 	}
 	return all
 }
@@ -118,10 +114,10 @@ func (e *evidence) beyondChance(w comparedWorker, workers int) bool {
 	h := e.Timeline.HistBySource(w.source, metric.TransactionDuration)
 	n, level := float64(h.Count()), stats.Alpha/float64(workers)
 	if w.slower() {
-		over, _ := h.AtLeast(unlikeFactor * w.others)
+		over, _ := h.AtLeast(rulebook.UnlikeFactor * w.others)
 		return stats.AtLeast(n, float64(over), 0.05) <= level
 	}
-	_, over := h.AtLeast(w.others / unlikeFactor)
+	_, over := h.AtLeast(w.others / rulebook.UnlikeFactor)
 	return stats.AtMost(n, float64(over), 0.05) <= level
 }
 

@@ -66,7 +66,7 @@ func TestFasterWorkersDecide(t *testing.T) {
 			for i, w := range v.Generator.Fleet {
 				fast := int64(i) >= c.workers-c.fast
 				if want := fast && 2*c.fast <= c.workers || !fast && 2*c.fast >= c.workers; w.Unlike != want { // the fewer ones
-					t.Errorf("%s: unlike %t", w.Source, w.Unlike)
+					t.Errorf("%s: unlike %t", w.Worker, w.Unlike)
 				}
 			}
 		})
@@ -96,7 +96,7 @@ func TestSlowerWorkerIsNotWhyARunPasses(t *testing.T) {
 			}
 			for i, w := range v.Generator.Fleet {
 				if w.Unlike != (int64(i) == c.slow) {
-					t.Errorf("%s: unlike %t", w.Source, w.Unlike)
+					t.Errorf("%s: unlike %t", w.Worker, w.Unlike)
 				}
 			}
 		})

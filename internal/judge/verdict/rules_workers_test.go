@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
 )
@@ -64,8 +65,8 @@ func TestWorkersEven(t *testing.T) {
 				t.Errorf("%v: %s; %v: %q, limitation %q", v.Outcome, v.Claim, r.Outcome, r.Detail, r.Limitation)
 			}
 			for _, w := range v.Generator.Fleet {
-				if want := w.Source == "worker/3" && (c.limitation != "" || c.rule == Invalid); w.Unlike != want {
-					t.Errorf("%s: unlike %t", w.Source, w.Unlike)
+				if want := w.Worker == "worker/3" && (c.limitation != "" || c.rule == Invalid); w.Unlike != want {
+					t.Errorf("%s: unlike %t", w.Worker, w.Unlike)
 				}
 			}
 		})
@@ -104,7 +105,7 @@ func equalWorkersAreAlike(t *testing.T, seeds uint64) {
 				}).Record())
 				r := ruleOf(t, v, "workers-even")
 				fleets++
-				if *r.Observed > unlikeFactor {
+				if *r.Observed > rulebook.UnlikeFactor {
 					apart++
 				}
 				if r.Limitation != "" || r.Outcome != Pass {

@@ -11,48 +11,29 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// Aborted is the abort condition that stopped the run.
-type Aborted struct {
-	Condition  string // the metric or the name that the profile gives it
-	Expression string
-	Protects   string // like "the target" or "the neighbour orders"
-	OfLoad     bool   // it is on a rate of the load, and a row of the SLOs; false: no SLO of the system
-	Truncated  bool   // it cut short what the SLOs judge, so that the run cannot PASS
-	Unit       string // of Limit and Observed
-	Limit      float64
-	From, To   time.Time // when it held
-	Observed   []Observed
-}
-
-// Observed is what was read in one second.
-type Observed struct {
-	At    time.Time // the start of the second
-	Value float64
-}
-
 // guarded reports whether a condition on something else than the load decides the run.
 func (e *evidence) guarded() bool { return e.aborted != nil && e.aborted.Guards() }
 
 // abortIsSLO reports whether the abort is a row of these SLOs: that of the whole run.
 func (e *evidence) abortIsSLO() bool { return e.aborted != nil && !e.guarded() && e.flow() == "" }
 
-func (e *evidence) abortion() *Aborted {
+func (e *evidence) abortion() *Abort {
 	a := e.Facts.Aborted
 	if a == nil {
 		return nil
 	}
-	out := &Aborted{
-		Condition: a.Metric, Expression: a.Expression, Protects: a.Protects, OfLoad: !a.Guards(), Truncated: e.aborted != nil,
+	out := &Abort{
+		Condition: a.Metric, Expression: a.Expression, Protects: a.Protects, SLO: !a.Guards(), Truncated: e.aborted != nil,
 		Unit: a.Unit, Limit: a.Limit, From: time.Unix(a.From, 0).UTC(), To: time.Unix(a.To, 0).UTC(),
 	}
 	switch {
-	case out.OfLoad:
+	case out.SLO:
 		out.Protects, out.Unit = "the target", "share"
 	case out.Unit == "":
 		out.Unit = "count"
 	}
 	for _, r := range a.Observed {
-		out.Observed = append(out.Observed, Observed{time.Unix(r.Second, 0).UTC(), r.Value})
+		out.Observed = append(out.Observed, Reading{time.Unix(r.Second, 0).UTC(), r.Value})
 	}
 	return out
 }
@@ -97,7 +78,7 @@ func (e *evidence) abortText() string {
 }
 
 // observedText is the range of what was read: ", 31 % to 52 % observed".
-func (a *Aborted) observedText() string {
+func (a *Abort) observedText() string {
 	if len(a.Observed) == 0 {
 		return ""
 	}

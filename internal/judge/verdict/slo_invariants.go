@@ -2,13 +2,6 @@ package verdict
 
 import "assay.dev/assay/internal/spec"
 
-// Invariant is what came of one invariant of the profile.
-type Invariant struct {
-	Name  string
-	Rows  *int64 // that violate it, at most record.MaxInvariantRows; nil: it was not checked
-	Error string // why it was not checked
-}
-
 func (e *evidence) invariants() (all []Invariant) {
 	for i, planned := range e.Plan.Profile.Invariants {
 		out := Invariant{Name: planned.Name, Error: "the run ended before it"}

@@ -11,18 +11,6 @@ import (
 	"assay.dev/assay/internal/observe/record"
 )
 
-// Transaction is one that is worth looking up in the system under test, by its trace.
-type Transaction struct {
-	TraceID   string // 32 digits of hex
-	Scenario  string
-	Scheduled time.Time
-	LatencyMs float64
-	Outcome   string   // of metric.Outcomes
-	Violates  []string // SLOs that it, or one of its requests, violates: metric and expression
-	Error     string   // class of its first error; empty: it had none
-	Sampled   bool     // its requests asked for the trace to be recorded
-}
-
 // How many transactions are listed (ours): enough to see what the slow and the failed ones
 // have in common, and no more than a person looks up.
 const (

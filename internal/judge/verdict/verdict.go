@@ -1,8 +1,6 @@
 package verdict
 
 import (
-	"time"
-
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 )
@@ -24,10 +22,10 @@ type Verdict struct {
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
 	Invariants  []Invariant
-	Errors      []Error  // nil: no transaction was scheduled
-	Pool        *Pool    // nil: the service reports none
-	Flows       []Flow   // nil: the profile has one scenario
-	Aborted     *Aborted // nil: no abort condition stopped the run
+	Errors      []Error // nil: no transaction was scheduled
+	Pool        *Pool   // nil: the service reports none
+	Flows       []Flow  // nil: the profile has one scenario
+	Aborted     *Abort  // nil: no abort condition stopped the run
 	Limitations []string
 
 	Transactions []Transaction // examples to be looked up, the slowest first; nil: none is known
@@ -112,28 +110,6 @@ type SLO struct {
 	Outcome Outcome
 }
 
-// Rate is the planned and the achieved rate in the judged windows.
-type Rate struct {
-	Unit      string   // "tps" or "rps"
-	Target    float64  // highest judged rate of the plan, per second; with flows, the highest that they hold together
-	Lowest    float64  // lowest judged rate of the plan; equal to Target where the plan holds one rate
-	Achieved  *float64 // completed transactions per second
-	Scheduled *int64
-	Completed *int64
-	Dropped   *int64
-}
-
-// Window is the judged time: the hold windows together.
-type Window struct {
-	Start   time.Time // of the first
-	End     time.Time // of the last
-	Seconds int64     // of all
-	Count   int
-}
-
-// Outcomes counts how transactions scheduled in the judged windows ended.
-type Outcomes struct{ Completed, Failed, TimedOut, Dropped *int64 }
-
 // Latency describes a distribution in milliseconds.
 type Latency struct {
 	Name  string // TransactionName, or the endpoint's name
@@ -147,33 +123,8 @@ type Latency struct {
 	Max, Mean       *float64
 }
 
-// Percentiles of a distribution. nil is "no data", or for an interval "not bounded".
-type Percentiles struct{ P50, P90, P95, P99, P999 *float64 }
-
-// Ends are one end of the intervals between which percentiles and the maximum lie.
-type Ends struct {
-	Percentiles
-	Max *float64
-}
-
 // TransactionName is the name of the transaction's latency.
 const TransactionName = "transaction"
-
-// Generator is the state of the load generator in the judged windows.
-type Generator struct {
-	Workers        int
-	CPUShare       *float64 // of the busiest worker [0,1]
-	WakeupLagP99Ms *float64
-	FramesExpected *int64 // nil: not reported by every worker
-	FramesReceived int64
-	Fleet          []Worker
-}
-
-// Ledger compares acknowledged with persisted transactions.
-type Ledger struct {
-	Acknowledged, Persisted, Missing, Duplicated, Unacknowledged int64
-	PersistLagP50Ms, PersistLagP99Ms, PersistLagMaxMs            *float64
-}
 
 // Judge computes the verdict on a record. Each flow is judged by itself, on its own windows;
 // the run has the worst of their verdicts, and one certificate.

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"assay.dev/assay/internal/observe/ledger"
 )
 
@@ -52,7 +50,7 @@ var lineFeed = []byte{'\n'}
 // replace writes a compressed file, atomically, once read has added all of its content.
 func (w *Writer) replace(path string, read func(add func([]byte) error) error) error {
 	name := filepath.Base(path)
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
+	file, err := newPendingFile(path)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

@@ -9,11 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -58,8 +56,7 @@ func manifestOf(evidence, run string) (Manifest, error) {
 func sizesOf(evidence string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	var total, onDisk int64
-	type inode struct{ device, number uint64 }
-	names := map[inode]string{}
+	names := map[foreign.Inode]string{}
 	folders := []string{"."}
 	for n := 0; n < len(folders); n++ {
 		entries, err := readFolder(filepath.Join(evidence, folders[n]), maxFiles-len(sizes)-len(folders))
@@ -78,14 +75,17 @@ func sizesOf(evidence string) (map[string]int64, error) {
 			case info.Size() > maxSize(path):
 				return nil, fmt.Errorf("%s: %w: %s, the limit is %s", path, foreign.ErrSize, quantity.Format(float64(info.Size()), "By"), quantity.Format(float64(maxSize(path)), "By"))
 			case path != manifestFile:
-				on := info.Sys().(*syscall.Stat_t)
-				if same := names[inode{on.Dev, on.Ino}]; same != "" { // read for each of its names
+				id, bytes, known := foreign.OnDisk(info)
+				if same := names[id]; known && same != "" { // read for each of its names
 					return nil, fmt.Errorf("%s and %s are one file", same, path)
 				}
-				names[inode{on.Dev, on.Ino}] = path
+				if !known {
+					bytes = info.Size()
+				}
+				names[id] = path
 				sizes[filepath.ToSlash(path)] = info.Size()
 				total += info.Size()
-				onDisk += on.Blocks * 512
+				onDisk += bytes
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func maxSize(path string) int64 {
 
 // readFolder reads the entries of a folder, sorted by name, of which there may be so many.
 func readFolder(path string, limit int) ([]fs.DirEntry, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	f, err := foreign.OpenFolder(path)
 	if err != nil {
 		return nil, err
 	}

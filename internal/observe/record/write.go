@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 
 	"assay.dev/assay/internal/hint"
@@ -329,9 +328,13 @@ func encode(name string, content any) ([]byte, error) {
 
 // WriteFile writes a file atomically. A new file has mode 0644, as far as the umask allows.
 func WriteFile(path string, data []byte) error {
-	// The temporary file is in the same folder: another folder may be on a file system
-	// that has space when this one is full.
-	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	file, err := newPendingFile(path)
+	if err == nil {
+		defer func() { _ = file.Cleanup() }() // does nothing once the file has its name
+		if _, err = file.Write(data); err == nil {
+			err = file.CloseAtomicallyReplace()
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

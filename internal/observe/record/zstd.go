@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -64,7 +63,7 @@ func createZstd(path string, e *zstd.Encoder) (*zstdFile, error) {
 // its whole zstd frames, removes the rest, and appends after them. A file that read
 // rejects is left as it is.
 func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *zstdFile, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open record: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // Judge sets the trial's result from its verdict.
@@ -19,7 +20,7 @@ func resultOf(v verdict.Verdict) Result {
 	case verdict.Fail, verdict.LostWrite:
 		return Broken
 	case verdict.Inconclusive:
-		if has(v, verdict.Inconclusive, "samples") {
+		if has(v, verdict.Inconclusive, rulebook.Samples) {
 			return Scarce
 		}
 		return Close
@@ -34,8 +35,8 @@ func invalidResult(v verdict.Verdict) Result {
 	starved, steady := false, true
 	for _, r := range v.Rules {
 		switch {
-		case r.Outcome != verdict.Invalid || r.ID == "steady":
-		case verdict.IsGeneratorRule(r.ID):
+		case r.Outcome != verdict.Invalid || r.ID == rulebook.Steady:
+		case rulebook.Blames(r.ID) == rulebook.Generator:
 			starved, steady = true, false
 		default:
 			return Void
@@ -49,7 +50,7 @@ func invalidResult(v verdict.Verdict) Result {
 	switch {
 	case starved:
 		return Starved
-	case steady && has(v, verdict.Invalid, "steady"):
+	case steady && has(v, verdict.Invalid, rulebook.Steady):
 		return Close
 	}
 	return Void
@@ -70,7 +71,7 @@ func decisive(v verdict.Verdict) *Decisive {
 		missing, limit := float64(v.Ledger.Missing), 0.0
 		return &Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
 	}
-	if a := v.Aborted; v.Outcome == verdict.Fail && a != nil && a.Truncated && !a.OfLoad {
+	if a := v.Aborted; v.Outcome == verdict.Fail && a != nil && a.Truncated && !a.SLO {
 		return &Decisive{Kind: "abort", Name: a.Condition + " " + a.Expression, Limit: &a.Limit, Unit: a.Unit, Detail: "to protect " + a.Protects}
 	}
 	for _, s := range v.SLOs {

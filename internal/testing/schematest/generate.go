@@ -22,6 +22,9 @@ type Header struct {
 	Title       string
 	Description string
 	Open        bool // allows properties that the struct does not have
+	// Known are the values that a property of the items of a list is known to have, by the
+	// list, the property and a dot between them. A document may have others.
+	Known map[string][]string
 }
 
 // Check compares the schema in a file with the schema of a document's struct, or updates
@@ -51,6 +54,20 @@ func generate(t *testing.T, of reflect.Type, h Header) []byte {
 	g.readComments(t, of)
 	s := g.reflector.ReflectFromType(of)
 	g.complete(of, s)
+	for place, values := range h.Known {
+		list, name, _ := strings.Cut(place, ".")
+		items, ok := s.Properties.Get(list)
+		if !ok {
+			t.Fatalf("the schema has no list %s", list)
+		}
+		p, ok := items.Items.Properties.Get(name)
+		if !ok {
+			t.Fatalf("the items of %s have no property %s", list, name)
+		}
+		for _, v := range values {
+			p.Examples = append(p.Examples, v)
+		}
+	}
 	s.ID, s.Title, s.Description = jsonschema.ID(h.ID), h.Title, h.Description
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

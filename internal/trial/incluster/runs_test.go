@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"assay.dev/assay/internal/cluster"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/rulebook"
 )
 
 // certificate is what the tests read of certificate.json.
@@ -86,7 +86,7 @@ func (r result) broken() (ids []string) {
 // wrong are the broken rules and SLOs that a busy machine alone does not break.
 func (r result) wrong() (ids []string) {
 	for _, rule := range r.Rules {
-		if rule.Verdict == "INVALID" && !verdict.IsGeneratorRule(rule.ID) && !slices.Contains([]string{"start-skew", "machine", "steady"}, rule.ID) {
+		if rule.Verdict == "INVALID" && rulebook.Blames(rule.ID) != rulebook.Generator && !slices.Contains([]string{"start-skew", "machine", "steady"}, rule.ID) {
 			ids = append(ids, rule.ID+": "+rule.Detail)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/quantity"
 )
 
@@ -24,7 +25,7 @@ func abort(c certificate.Certificate) []page.Block {
 }
 
 // abortNote says what the abort means for the verdict.
-func abortNote(a certificate.Abort) string {
+func abortNote(a verdict.Abort) string {
 	text := "A condition of the profile stopped the run to protect " + a.Protects
 	switch {
 	case a.SLO:
@@ -39,12 +40,12 @@ func abortNote(a certificate.Abort) string {
 }
 
 // heldText is from when to when the condition held.
-func heldText(a certificate.Abort) string {
+func heldText(a verdict.Abort) string {
 	return a.From.UTC().Format("15:04:05") + " to " + a.To.UTC().Format("15:04:05")
 }
 
 // observedRange is between which values the readings lie.
-func observedRange(a certificate.Abort) string {
+func observedRange(a verdict.Abort) string {
 	if len(a.Observed) == 0 {
 		return quantity.NoData
 	}

@@ -64,7 +64,7 @@ func flows(c certificate.Certificate) []page.Block {
 }
 
 // after is a time in seconds, which is known to lie between two values.
-func after(b certificate.Between) string {
+func after(b verdict.Between) string {
 	switch {
 	case b.Least == nil:
 		return quantity.NoData

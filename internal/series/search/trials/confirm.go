@@ -6,6 +6,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -14,7 +15,7 @@ import (
 func CertifyCommand(p spec.Profile, rate float64, options []string) string {
 	words := []string{"assay", "certify", p.Name, "--rate", quantity.Exact(rate)}
 	if !p.HasStages() {
-		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.TargetHold()).Seconds()))
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(rulebook.CertificateHold, p.TargetHold()).Seconds()))
 	}
 	words = append(words, options...)
 	return shellescape.QuoteCommand(words)
