@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Assay-verify judges and verifies recorded runs anywhere: it links no k6, Kubernetes, cloud
 // or SQL driver. The commands are those of assay, from the same package.
 package main

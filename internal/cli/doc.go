@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli is what the commands of all programs share: how a command line is run, ended
 // by an interrupt and given an exit code, how errors and results are printed, and how
 // arguments are checked.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package crash is the boundary between a mistake in this program and its process: a panic
 // becomes an error of one line, and ends the command in order, so that databases are
 // restored, workers ended and temporary folders removed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package document writes the JSON documents of results: certificate, comparison,
 // experiment, search and audit.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package foreign is the boundary to what strangers hand us: text and bytes that parsers
 // read, and files of a folder that somebody else wrote.
 //

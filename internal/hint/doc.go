@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hint attaches the next step to an error.
 //
 // Input: an error of one line, which says what is wrong and where. Output: an error with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mask knows the secrets of this process and masks them in text, before the text
 // is printed, written, sent or signed.
 //

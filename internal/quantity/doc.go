@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package quantity formats values with their units for people.
 //
 // Input: a value in the unit of records and documents ("ms", "share", "1/s", "By", ...).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package spec
 
 // Limits and defaults of a search for the highest rate, for the command line and for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package thresholds reads files of profiles, and refuses those that hold a secret.
 package thresholds
 

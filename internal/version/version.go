@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package version says which build of the program this is, and by which rulebook it judges.
 package version
 

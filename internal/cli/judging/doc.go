@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package judging holds the commands that judge recorded runs: verify, judge, compare,
 // diagnose and frames. They make no load and link none of what makes it.
 //

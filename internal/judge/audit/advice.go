@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package audit
 
 // Advice is the next step for the holder of a certificate with failed checks, at least one.

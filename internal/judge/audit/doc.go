@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package audit verifies a certificate: its signature, that neither the certificate nor
 // its evidence has changed, that it has not expired, and that the verdict follows from
 // the evidence. An authentic certificate may state any verdict.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package certificate builds certificate.json: the verdict on a run with its
 // evidence. Its fields are a public contract; certificate.schema.json is generated
 // from the structs. Subpackage report builds the pages that people and CI read.

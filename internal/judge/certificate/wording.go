@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package certificate
 
 // SchemaVersion is the semantic version of certificate.json: fields are added, never renamed.

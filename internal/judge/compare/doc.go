@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compare compares two runs, or two groups of runs: for each metric the ratio
 // of B to A, its interval, and whether it is a change (RULEBOOK section 5).
 //

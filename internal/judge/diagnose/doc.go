@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package diagnose says where the time of a run went, and which component's growth made
 // the run miss its SLOs.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package issue writes certificates and the files that show them into a run folder, signed
 // if there is a key. A certificate that a key signs says whether that key has also sealed
 // the record. Judging again never destroys a signature: without the key, a signed

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package page
 
 // Charts are curves over one time axis, drawn by a script.

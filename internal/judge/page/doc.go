@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page is the model of a page that people read, and its renderers: terminal,
 // Markdown, HTML, and JUnit XML for checks.
 //

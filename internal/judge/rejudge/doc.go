@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rejudge opens a record to be judged by other thresholds than those of its
 // run: SLOs and limits of validity rules come from the thresholds; load, scenario,
 // timeout and ledger remain those of the run.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sealed judges sealed run folders again, publishes their certificates, and compares
 // them, offline.
 //

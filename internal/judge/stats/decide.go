@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stats
 
 // Confidence is one less the largest share of runs in which a Test holds for a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stats is the statistics of a verdict: what the samples show about this run
 // (Count), and what autocorrelated samples show about the system beyond the run
 // (Test.Infer).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stats
 
 // ShortFactor is the factor for the design effect of a run that is not LongEnough,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stats
 
 // Second is one second of a judged window. The seconds of a window are in order of time

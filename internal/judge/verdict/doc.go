@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verdict judges a run: whether it may be judged at all (the validity
 // rules) and whether the system under test held its SLOs in the judged windows.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package verdict
 
 // Outcome is a verdict in one word. Outcomes are ordered by the precedence of RULEBOOK

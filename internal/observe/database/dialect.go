@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package database
 
 // Dialect describes how to query the servers of one family through database/sql:

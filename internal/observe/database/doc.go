@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package database holds what the drivers of all database families have in
 // common: parsed DSNs, open databases, dialects, classified server errors, and
 // errors that name a remedy.

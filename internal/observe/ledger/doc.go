@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger compares the acknowledged with the persisted transactions of a run,
 // by hashed identity as multisets: plain counts would let a loss and a duplicate
 // cancel.

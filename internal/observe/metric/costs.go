@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metric
 
 // Costs of a transaction, as certificates, comparisons and experiments name them.

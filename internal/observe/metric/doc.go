@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metric is the data model of everything measured: a Series has a name and
 // labels, a Point is the value of a counter, a gauge or a histogram of one series,
 // and a Frame holds the points of one second from one source.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metric
 
 // Values of the label where of errors_by_class: who noticed the error.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metric
 
 // since is the increase of a cumulative histogram since an earlier state; false where

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package record writes and reads the run folder: every frame and fact of a run,
 // appended while it runs, sealed when it ends, and the only input of the verdict. A
 // record whose writer was killed can be continued.

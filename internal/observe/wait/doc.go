@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wait is the knowledge base of database waits: the class of a wait event or of
 // a session's state, its meaning, how to confirm it as the cause, and its remedy (WAITS
 // section 4).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report builds the pages of a certificate for people and CI: a summary for the
 // terminal, a report for a pull request, the full page with charts, a diagnosis, and the
 // suites of a JUnit report.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package signature signs certificates and records, and verifies their signatures. A
 // signature is a Sigstore bundle v0.3 with a DSSE envelope with an in-toto Statement v1:
 // its subjects are the manifest of the evidence and the files that show the certificate,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report builds the pages of a comparison: a summary, the full page, and the
 // table of metrics, which the pages of an experiment include too.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package effect estimates by what ratio runs B differ from runs A, and whether that is
 // a change, no change, or undetermined (RULEBOOK section 5).
 //
