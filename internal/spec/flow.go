@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"assay.dev/assay/internal/observe/metric"
 )
 
 // Flow is one kind of a profile's traffic, such as the payments of a match day. The flows
@@ -76,7 +74,6 @@ func (p Profile) Unit() string {
 // Level is the profile with the stages of an event's shape replaced by one hold at the
 // target of each flow, judged by the SLOs that do not depend on stages.
 func (p Profile) Level(hold time.Duration) Profile {
-	ofStages := func(s SLO) bool { return s.Descriptor().From(metric.SourceStages) }
 	level := func(of Profile) (Load, []SLO) {
 		if len(of.Load.Stages) == 0 {
 			return of.Load, of.SLOs
@@ -85,7 +82,7 @@ func (p Profile) Level(hold time.Duration) Profile {
 		return Load{
 			Unit: of.Load.Unit, Target: target, Warmup: DefaultWarmup, Baseline: Baseline{Rate: target * DefaultBaselineShare, For: DefaultBaselineFor},
 			Ramp: DefaultRamp, Hold: hold, Cooldown: DefaultCooldown, Even: of.Load.Even,
-		}, slices.DeleteFunc(slices.Clone(of.SLOs), ofStages)
+		}, slices.DeleteFunc(slices.Clone(of.SLOs), SLO.OfStages)
 	}
 	flows := p.PerFlow()
 	if len(p.Flows) == 0 {
@@ -118,7 +115,7 @@ func (r *reader) withFlows(n *node, p *Profile) {
 	if slo := n.get("slo"); slo != nil {
 		p.SLOs = r.slos(slo)
 		for _, c := range slo.children {
-			if (SLO{Metric: metricOf(c.name)}).ofFlow() {
+			if !(SLO{Metric: metricOf(c.name)}).ofRun() {
 				r.failKey(c, fmt.Sprintf("%s is judged for each flow", metricOf(c.name)), `move it to "slo" of the flows for which it must hold`)
 			}
 		}
@@ -187,7 +184,7 @@ func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Fl
 		f.SLOs[i].Flow = f.Name
 	}
 	for _, c := range nodesOf(n.get("slo")) {
-		if s := (SLO{Metric: metricOf(c.name)}); !s.ofFlow() {
+		if s := (SLO{Metric: metricOf(c.name)}); s.ofRun() {
 			r.failKey(c, fmt.Sprintf("%s is judged for the whole run", s.Metric), `move it to "slo" of the profile`)
 		}
 	}
@@ -215,11 +212,6 @@ func (r *reader) refuseHoldMax(n *node, l Load) {
 		r.fail(n.get("hold_max"), "hold_max cannot be combined with flows: the end of each flow's hold must be known", "omit it, and lengthen the hold")
 	}
 }
-
-// ofFlow reports whether the SLO is judged for one flow, if the profile has some: on what
-// the load measures, on its ledger, and on recoveries. Gauges and invariants are of the
-// whole system.
-func (s SLO) ofFlow() bool { return !s.OfGauge() && s.Metric != metric.Invariants }
 
 // metricOf is the metric that a key of "slo" names.
 func metricOf(key string) string {

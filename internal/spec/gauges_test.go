@@ -28,8 +28,8 @@ func TestGauges(t *testing.T) {
 	}
 	p := f.Profiles["queue"]
 	for _, s := range p.SLOs {
-		if judged := s.Metric == "queue_depth"; s.OfGauge() != judged || s.Sampled() == judged || judged && s.Latency() {
-			t.Errorf("%s: of a gauge: %v, decided by samples: %v", s.ID(), s.OfGauge(), s.Sampled())
+		if judged := s.Metric == "queue_depth"; (s.Kind() == spec.KindGauge) != judged || (s.Kind() == spec.KindSamples) == judged || judged && s.Latency() {
+			t.Errorf("%s: decided by %s", s.ID(), s.Kind())
 		}
 	}
 	if err := p.CheckMetrics(nil); err != nil {

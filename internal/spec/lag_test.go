@@ -25,7 +25,7 @@ func TestLagOfReaders(t *testing.T) {
 		t.Fatalf("%d SLOs", len(p.SLOs))
 	}
 	for _, s := range p.SLOs {
-		if s.Sampled() || !s.OfGauge() || s.Latency() {
+		if s.Kind() != spec.KindGauge || s.Latency() {
 			t.Errorf("%s is treated as decided by samples of the load", s.ID())
 		}
 	}

@@ -85,7 +85,7 @@ func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 	for _, c := range slo.children {
 		name := metricOf(c.name)
 		switch {
-		case name != metric.Goodput && name != metric.SettleTime && name != metric.TimeToScale:
+		case !(SLO{Metric: name}).OfStages():
 			continue
 		case name == metric.TimeToScale && !l.stepsUp():
 			r.fail(c, "time_to_scale judges a step up in load, and no judged stage follows a lower rate", `let a stage with "judge": true follow one with a lower rate`)

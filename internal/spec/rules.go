@@ -75,7 +75,7 @@ const (
 func DefaultRules(slos []SLO) Rules {
 	smallest := 0.0
 	for _, s := range slos {
-		if q := 1 - s.Quantile; s.Aggregate == Percentile && s.Sampled() && (smallest == 0 || q < smallest) {
+		if q := 1 - s.Quantile; s.Aggregate == Percentile && s.Kind() == KindSamples && (smallest == 0 || q < smallest) {
 			smallest = q
 		}
 	}

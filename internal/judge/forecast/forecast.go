@@ -55,7 +55,7 @@ func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (a
 	}
 	for _, s := range p.SLOs {
 		q := s.AllowedShare()
-		if !s.Sampled() || q <= 0 || q >= 1 {
+		if s.Kind() != spec.KindSamples || q <= 0 || q >= 1 {
 			continue
 		}
 		f := Forecast{SLO: s.Name(), Basis: s.BasisIn(scope), Past: past[s.Name()], LongEnough: true}

@@ -286,7 +286,7 @@ func (e *evidence) neededEnd() time.Duration {
 func (e *evidence) beyondWindows() string {
 	var names []string
 	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.Descriptor().From(metric.SourceStages) && !slices.Contains(names, s.Metric) {
+		if s.OfStages() && !slices.Contains(names, s.Metric) {
 			names = append(names, s.Metric)
 		}
 	}

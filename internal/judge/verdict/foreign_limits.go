@@ -30,7 +30,7 @@ func (e *evidence) foreignLimitations() (all []string) {
 		}
 	}
 	for _, s := range e.Plan.Profile.SLOs {
-		if !s.Sampled() || !mayContribute(s.Metric) {
+		if s.Kind() != spec.KindSamples || !mayContribute(s.Metric) {
 			continue
 		}
 		if !seen[s.Metric] {

@@ -178,7 +178,7 @@ func (e *evidence) countedText() string {
 // countsOnly reports whether the profile has SLOs that cannot be inferred: maxima, and
 // SLOs that are not decided by samples.
 func (e *evidence) countsOnly() bool {
-	return slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
+	return slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || s.Kind() != spec.KindSamples })
 }
 
 // loggedErrors are the first errors that the workers logged, where transactions

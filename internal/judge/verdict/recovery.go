@@ -276,10 +276,10 @@ type sampled struct {
 // throughput.
 func (e *evidence) sampledViolations() (all []sampled) {
 	for _, s := range e.Plan.Profile.SLOs {
-		if s.Sampled() && e.diluted(s) {
+		if s.Kind() == spec.KindSamples && e.diluted(s) {
 			all = append(all, sampled{e.workersAlone().violationsOf(s), s.AllowedShare()})
 		}
-		if s.Sampled() {
+		if s.Kind() == spec.KindSamples {
 			all = append(all, sampled{e.violationsOf(s), s.AllowedShare()})
 		}
 	}

@@ -99,7 +99,7 @@ func (e *evidence) nonFinite() (problems []string) {
 	}
 	names = append(names, metric.RequestFailed+metric.RateTotal, metric.RequestFailed+metric.RateOccurred, metric.DBSample)
 	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.Aggregate == spec.Rate && s.Sampled() && s.Metric != metric.RequestFailed {
+		if s.Aggregate == spec.Rate && s.Kind() == spec.KindSamples && s.Metric != metric.RequestFailed {
 			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
 		}
 	}
@@ -241,13 +241,14 @@ func data(e *evidence) Rule {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
 			downgraded = downgraded || s.Outcome == Inconclusive
 			without = append(without, s.Name())
-			d := spec.SLO{Metric: s.Metric}.Descriptor()
-			ledger = ledger || d.From(metric.SourceLedger)
-			if d.From(metric.SourceCoordinator) || d.From(metric.SourceStages) {
-				facts = cmp.Or(facts, e.whyNoFacts(d.Name))
-			}
-			if d.JudgedBySecond() {
-				gauges = append(gauges, d)
+			switch of := (spec.SLO{Metric: s.Metric}); of.Kind() {
+			case spec.KindSamples:
+			case spec.KindGauge:
+				gauges = append(gauges, of.Descriptor())
+			case spec.KindLedger:
+				ledger = true
+			default:
+				facts = cmp.Or(facts, e.whyNoFacts(s.Metric))
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (e *evidence) passesWithout(sources []string) bool {
 // does not rest on samples that the workers alone counted exactly.
 func (e *evidence) outcomeWithout(s SLO, sources []string) Outcome {
 	asked := e.sloOf(s)
-	if asked == nil || !asked.Sampled() || s.Samples == nil {
+	if asked == nil || asked.Kind() != spec.KindSamples || s.Samples == nil {
 		return s.Outcome
 	}
 	measured := e.exactCounts(*asked, metric.Violations)

@@ -129,7 +129,7 @@ func newSeriesIndex(session Session) *seriesIndex {
 		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
 		mask.Keep(f.Scenario)
 		for _, s := range f.SLOs {
-			if !s.Sampled() {
+			if s.Kind() != spec.KindSamples {
 				continue
 			}
 			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)

@@ -72,7 +72,7 @@ func (s *second) arrivals() {
 // slos makes a point for each SLO that is decided by samples.
 func (s *second) slos() {
 	for _, slo := range s.Plan.Profile.AllSLOs() {
-		if !slo.Sampled() {
+		if slo.Kind() != spec.KindSamples {
 			continue
 		}
 		label := metric.Label{Key: "slo", Value: slo.ID()}

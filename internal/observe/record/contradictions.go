@@ -82,7 +82,7 @@ func NewChecker(p Plan) *Checker {
 	for i, of := range p.Profile.PerFlow() {
 		first := len(c.slos)
 		for _, s := range of.SLOs {
-			if s.Sampled() {
+			if s.Kind() == spec.KindSamples {
 				c.add(s)
 			}
 		}

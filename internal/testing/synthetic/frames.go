@@ -60,7 +60,7 @@ type judged struct {
 func newFrame(slos []spec.SLO) *frame {
 	f := &frame{byName: map[string][]*entry{}}
 	for _, s := range slos {
-		f.judged = append(f.judged, judged{sampled: s.Sampled()})
+		f.judged = append(f.judged, judged{sampled: s.Kind() == spec.KindSamples})
 	}
 	return f
 }

@@ -59,7 +59,7 @@ func headroom(passed run.Options, length time.Duration) (*Trials, error) {
 // withoutFaults are the SLOs that do not depend on faults or on the end of the load.
 func withoutFaults(slos []spec.SLO) (kept []spec.SLO) {
 	for _, s := range slos {
-		if !s.OfFaults() {
+		if s.Kind() != spec.KindRecovery && s.Kind() != spec.KindInvariants {
 			kept = append(kept, s)
 		}
 	}
