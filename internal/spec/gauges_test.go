@@ -27,7 +27,7 @@ func TestGauges(t *testing.T) {
 		}
 	}
 	p := f.Profiles["queue"]
-	for _, s := range p.SLOs {
+	for _, s := range p.Flows[0].SLOs {
 		if judged := s.Metric == "queue_depth"; (s.Kind() == spec.KindGauge) != judged || (s.Kind() == spec.KindSamples) == judged || judged && s.Latency() {
 			t.Errorf("%s: decided by %s", s.ID(), s.Kind())
 		}

@@ -41,7 +41,7 @@ func (l Load) stepUp(stage int) bool {
 
 // InTime is the SLO within which a transaction must complete to count as goodput: that on
 // transaction_duration with the smallest bound; ok is false if there is none.
-func (p Profile) InTime() (s SLO, ok bool) { return inTime(p.SLOs) }
+func (p Profile) InTime() (s SLO, ok bool) { return inTime(p.WholeSLOs()) }
 
 func inTime(slos []SLO) (tightest SLO, ok bool) {
 	for _, s := range slos {

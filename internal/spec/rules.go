@@ -89,7 +89,7 @@ func DefaultRules(slos []SLO) Rules {
 // Limits are the profile's validity limits: its overrides, else the defaults.
 // None is nil.
 func (p Profile) Limits() Rules {
-	limits := DefaultRules(p.SLOs)
+	limits := DefaultRules(p.WholeSLOs())
 	override(&limits.GeneratorDrops, p.Rules.GeneratorDrops)
 	override(&limits.Offered, p.Rules.Offered)
 	override(&limits.GeneratorCPU, p.Rules.GeneratorCPU)

@@ -73,7 +73,7 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 // headline says how long a transaction takes, compared with the baseline.
 func (a *analysis) headline() string {
 	of := "A transaction"
-	if a.run.Plan.Profile.Flow != "" { // service and database do not know the flows
+	if a.run.Flow != "" { // service and database do not know the flows
 		of += " of all flows"
 	}
 	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))

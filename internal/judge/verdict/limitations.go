@@ -101,7 +101,7 @@ func (e *evidence) loosenedLimits() (all []string) {
 		return all
 	}
 	for _, f := range e.perFlow() {
-		usual := spec.DefaultRules(f.Plan.Profile.SLOs)
+		usual := spec.DefaultRules(f.Plan.Profile.WholeSLOs())
 		for _, limitation := range slices.Concat(
 			share("generator-drops", f.limits.GeneratorDrops, usual.GeneratorDrops),
 			share("offered", f.limits.Offered, usual.Offered),
@@ -109,7 +109,7 @@ func (e *evidence) loosenedLimits() (all []string) {
 			all = append(all, f.inFlow(limitation))
 		}
 	}
-	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
+	usual := spec.DefaultRules(e.Plan.Profile.WholeSLOs())
 	all = append(all, share("generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU)...)
 	all = append(all, share("machine", e.limits.Machine, usual.Machine)...)
 	if is, limit := *e.limits.CollectorShare, *usual.CollectorShare; is < limit {

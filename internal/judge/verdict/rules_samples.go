@@ -113,7 +113,7 @@ func (e *evidence) pooledOnly() (all []string) {
 	overflowed := slices.ContainsFunc(e.seriesOf(metric.RequestDuration), func(s metric.Series) bool {
 		return s.Label(metric.OverflowLabel) != "" || s.Label(metric.ForeignOverflowLabel) != ""
 	})
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		named := slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })
 		if overflowed && !named && (s.Metric == metric.RequestDuration || s.Metric == metric.RequestFailed) {
 			all = append(all, s.MetricText()+" "+s.Expression)

@@ -121,9 +121,9 @@ func scaled(counted []stats.Batch, by float64) []stats.Batch {
 
 // sloOf is the profile's condition of a result; nil: it is an implicit one.
 func (e *evidence) sloOf(s SLO) *spec.SLO {
-	for i, p := range e.Plan.Profile.SLOs {
+	for i, p := range e.Plan.Profile.WholeSLOs() {
 		if p.Expression == s.Expression && p.MetricText() == s.Metric {
-			return &e.Plan.Profile.SLOs[i]
+			return &e.Plan.Profile.WholeSLOs()[i]
 		}
 	}
 	return nil

@@ -37,8 +37,8 @@ func judgeSamples(e *evidence, s spec.SLO) SLO {
 }
 
 func judgeSLOs(e *evidence) []SLO {
-	all := make([]SLO, 0, len(e.Plan.Profile.SLOs)+1)
-	for _, s := range e.Plan.Profile.SLOs {
+	all := make([]SLO, 0, len(e.Plan.Profile.WholeSLOs())+1)
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		all = append(all, judges[s.Kind()](e, s))
 	}
 	if len(e.flows) > 0 { // the throughput of each is judged

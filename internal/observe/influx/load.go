@@ -25,7 +25,7 @@ func (s *second) transactions() {
 // requests makes a point for each name of requests; equal names of two flows are apart.
 func (s *second) requests() {
 	keys := []string{"name"}
-	if len(s.Plan.Profile.Flows) > 0 {
+	if s.Plan.Profile.Named() {
 		keys = append(keys, "scenario")
 	}
 	for _, group := range s.groups(metric.RequestDuration, keys...) {

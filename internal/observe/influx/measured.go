@@ -42,7 +42,7 @@ func (s *second) measured(measurement string) {
 		done := map[string]bool{}
 		for _, c := range columns {
 			keys := c.Labels
-			if len(s.Plan.Profile.Flows) == 0 {
+			if !s.Plan.Profile.Named() {
 				keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == scenarioLabel })
 			}
 			for _, labels := range s.groups(c.Name, keys...) {

@@ -79,7 +79,7 @@ func NewChecker(p Plan) *Checker {
 		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: requests{byName: map[string]*requestSums{}}, rates: map[string]float64{},
 	}
 	plans := p.Load.PerFlow()
-	for i, of := range p.Profile.PerFlow() {
+	for i, of := range p.Profile.Flows {
 		first := len(c.slos)
 		for _, s := range of.SLOs {
 			if s.Kind() == spec.KindSamples {
@@ -88,7 +88,7 @@ func NewChecker(p Plan) *Checker {
 		}
 		if i < len(plans) {
 			latencies := slices.DeleteFunc(slices.Clone(c.on[metric.TransactionDuration]), func(n int) bool { return n < first })
-			c.flows[of.Flow] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
+			c.flows[of.Name] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
 		}
 	}
 	c.pair()

@@ -14,7 +14,7 @@ import (
 // bounds.
 func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
 	var names []string
-	for _, s := range r.Plan.Profile.SLOs {
+	for _, s := range r.Plan.Profile.WholeSLOs() {
 		if s.Kind() != spec.KindGauge {
 			continue
 		}

@@ -40,7 +40,7 @@ func CheckHeadroom(o run.Options, length time.Duration) error {
 func headroom(passed run.Options, length time.Duration) (*Trials, error) {
 	p := passed.Profile.Level(length)
 	p.Faults, p.Invariants = nil, nil
-	p.SLOs = withoutFaults(p.SLOs)
+	p.Common = withoutFaults(p.Common)
 	for i := range p.Flows {
 		p.Flows[i].SLOs = withoutFaults(p.Flows[i].SLOs)
 	}
