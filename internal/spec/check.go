@@ -26,6 +26,9 @@ func (p Profile) Check() error {
 	case len(p.Flows) == 0 || len(p.Flows) > MaxFlows:
 		return fmt.Errorf("profile %s: %d flows, the limit is %d", p.Name, len(p.Flows), MaxFlows)
 	}
+	if !p.Named() && len(p.Common) > 0 {
+		return fmt.Errorf("profile %s: SLOs of flows that have no names", p.Name)
+	}
 	names := map[string]bool{}
 	for _, f := range p.Flows {
 		if p.Named() && !flowName.MatchString(f.Name) || !p.Named() && len(p.Flows) > 1 || names[f.Name] {

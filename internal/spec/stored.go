@@ -19,17 +19,15 @@ type stored struct {
 	SLOs        []SLO         `json:"slos"` // of the whole run
 	Ledger      *Ledger       `json:"ledger,omitempty"`
 	Flows       []Flow        `json:"flows,omitempty"` // with names
-	Rest
+	rest
 }
 
-// Rest is all else of a profile.
-type Rest profileFields
-
-type profileFields Profile
+// rest is all else of a profile.
+type rest Profile
 
 // MarshalJSON writes a profile into a record.
 func (p Profile) MarshalJSON() ([]byte, error) {
-	s := stored{Name: p.Name, Description: p.Description, SLOs: p.WholeSLOs(), Rest: Rest(p)}
+	s := stored{Name: p.Name, Description: p.Description, SLOs: p.WholeSLOs(), rest: rest(p)}
 	if p.Named() {
 		s.Flows = p.Flows
 	} else if len(p.Flows) > 0 {
@@ -45,7 +43,7 @@ func (p *Profile) UnmarshalJSON(data []byte) error {
 	if err := foreign.DecodeJSON(data, math.MaxInt, &s); err != nil { // whoever reads the record bounds it
 		return err
 	}
-	*p = Profile(s.Rest)
+	*p = Profile(s.rest)
 	p.Name, p.Description, p.Flows, p.Common = s.Name, s.Description, s.Flows, s.SLOs
 	if len(s.Flows) == 0 {
 		p.Common = nil

@@ -73,7 +73,7 @@ func sameFlows(run, p spec.Profile) error {
 		}
 		return all
 	}
-	if is, want := names(p), names(run); !slices.Equal(is, want) && (p.Named() || run.Named()) {
+	if is, want := names(p), names(run); !slices.Equal(is, want) {
 		return hint.With(fmt.Errorf("profile %s: the run had other flows than the thresholds: %s", run.Name, cmp.Or(strings.Join(want, ", "), "none")),
 			"name thresholds whose profile has these flows, in this order")
 	}
