@@ -51,7 +51,7 @@ func TestConsumerIsExamined(t *testing.T) {
 		Warning: nil,
 		Lacking: {{Metric: metric.ConsumerLag, Aggregate: spec.Max, Operator: "<", Bound: 1}},
 	} {
-		p.Flows[0].SLOs = slos
+		p.Flows = []spec.Flow{{SLOs: slos}}
 		s := Subject{Loads: []Load{{Profile: p}}}
 		all := s.gaugesFindings(s.examineGauges(t.Context()))
 		if len(all) != 1 || all[0].Check != CheckGauges || all[0].State != state || !strings.Contains(all[0].Why, "connection refused") || !strings.Contains(all[0].Remedy, "check that the broker is up") {

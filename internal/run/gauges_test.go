@@ -73,7 +73,7 @@ func TestQueueDepth(t *testing.T) {
 			{depthPercentile(0.95, 50), verdict.Fail},
 			{depthPercentile(0.95, 100_000), met},
 		} {
-			other.Flows[0].SLOs = []spec.SLO{c.slo}
+			other = other.WithFlows(func(f *spec.Flow) { f.SLOs = []spec.SLO{c.slo} })
 			again := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
 			if v := verdict.Judge(again); v.SLOs[0].Outcome != c.want {
 				t.Errorf("%s: %s: %s", c.slo.Expression, v.SLOs[0].Outcome, v.Claim)

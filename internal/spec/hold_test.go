@@ -23,8 +23,7 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 		"as long as it may be":   {30 * time.Minute, 30 * time.Minute, 0},
 		"there was none":         {0, 20 * time.Minute, 0},
 	} {
-		p := longer
-		p.Flows[0].Load.HoldMax = c.before
+		p := longer.WithFlows(func(f *spec.Flow) { f.Load.HoldMax = c.before })
 		got, err := p.WithHold(c.hold)
 		if err != nil || got.Flows[0].Load.Hold != c.hold || got.Flows[0].Load.HoldMax != c.want {
 			t.Errorf("%s: hold %v, up to %v, error %v; wanted %v", name, got.Flows[0].Load.Hold, got.Flows[0].Load.HoldMax, err, c.want)
@@ -48,7 +47,7 @@ func TestWithHoldKeepsLooksWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.IntRange(10, 5000)
 		looks := rapid.IntRange(1, spec.MaxLooks).Draw(t, "looks")
-		p := p
+		p := p.WithFlows(func(*spec.Flow) {})
 		p.Flows[0].Load.Hold = time.Duration(seconds.Draw(t, "hold")) * time.Second
 		p.Flows[0].Load.HoldMax = 0
 		if looks > 1 {

@@ -90,7 +90,7 @@ func TestWithRateKeepsProportion(t *testing.T) {
 	close := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(0.2, spec.MaxRate)
-		p := phases
+		p := phases.WithFlows(func(*spec.Flow) {})
 		p.Flows[0].Load.Target = rate.Draw(t, "before")
 		share := rapid.Float64Range(spec.BaselineShare, 1).Draw(t, "baseline share")
 		p.Flows[0].Load.Baseline.Rate = p.Flows[0].Load.Target * share
@@ -103,8 +103,7 @@ func TestWithRateKeepsProportion(t *testing.T) {
 			t.Fatalf("from %+v to %+v", p.Flows[0].Load, got.Flows[0].Load)
 		}
 
-		q := stages
-		q.Flows[0].Load.Stages = slices.Clone(stages.Flows[0].Load.Stages)
+		q := stages.WithFlows(func(f *spec.Flow) { f.Load.Stages = slices.Clone(f.Load.Stages) })
 		for i := range q.Flows[0].Load.Stages {
 			q.Flows[0].Load.Stages[i].Rate = rate.Draw(t, "stage rate")
 		}
