@@ -51,3 +51,11 @@ func TestStoredProfiles(t *testing.T) {
 		}
 	}
 }
+
+// An experiment changes one load.
+func TestExperimentOnFlows(t *testing.T) {
+	p := spec.Profile{Name: "two", Flows: []spec.Flow{{Name: "a"}, {Name: "b"}}}
+	if _, err := (spec.LoadChange{}).Apply(p); err == nil || err.Error() != "profiles.two.flows: an experiment changes one load, and the profile has flows" {
+		t.Error(err)
+	}
+}

@@ -62,7 +62,7 @@ type subject int
 
 const (
 	wholeRun subject = iota // the run and its workers as a whole
-	eachFlow                // the load of a flow, or of a profile without flows
+	eachFlow                // the load of a flow
 )
 
 const dataRule = "data"

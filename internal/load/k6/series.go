@@ -293,7 +293,7 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 }
 
 // selects reports whether an SLO judges samples with these tags. That of a flow judges the
-// flow's own; without flows, those of setup() too.
+// flow's own; of a flow without a name, those of setup() too.
 func (c *seriesIndex) selects(i int, tags *tagSet) bool {
 	slo := c.slos[i]
 	if slo.Flow != "" && tags.scenario != c.of[i] {

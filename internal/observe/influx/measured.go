@@ -31,8 +31,8 @@ var measurements = func() map[string][][]column {
 	return all
 }()
 
-// scenarioLabel is a label of what is measured by flow. The points of a profile without flows
-// have its scenario's name as that tag instead.
+// scenarioLabel is a label of what is measured by flow. The points of a flow without a name
+// have the name of its script as that tag instead.
 const scenarioLabel = "scenario"
 
 // measured makes the points of a measurement: one for each combination of label values

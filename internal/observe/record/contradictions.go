@@ -36,7 +36,7 @@ const (
 // Frame must not be called concurrently; Start may be called concurrently with it.
 type Checker struct {
 	t0    atomic.Int64        // unix s; 0: the load has not started
-	flows map[string]flowPlan // by scenario; of a plan without flows the only one, without its name
+	flows map[string]flowPlan // by scenario; of a flow without a name, the only one
 	slos  []sampledSLO
 	byID  map[string]int
 	on    map[string][]int // SLOs by the name of their metric
@@ -216,7 +216,7 @@ func (c *Checker) flowOf(s metric.Series) (flowPlan, bool) {
 	return of, known
 }
 
-// scenarioOf is the flow that a series is of: all are of the only one of a plan without flows.
+// scenarioOf is the flow that a series is of: all are of the only one where that has no name.
 func (c *Checker) scenarioOf(s metric.Series) string {
 	if _, single := c.flows[""]; single {
 		return ""

@@ -52,7 +52,7 @@ func (c *Case) Create(dir string) (*record.Writer, error) {
 	return w, w.Thresholds(asked.Text)
 }
 
-// thresholds is a file that asks for a profile without flows, whose load has phases, and which
+// thresholds is a file that asks for a profile with one flow, whose load has phases, and which
 // relaxes no rule but generator-drops.
 func thresholds(p spec.Profile) (spec.File, error) {
 	type object map[string]any
