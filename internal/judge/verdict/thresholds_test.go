@@ -26,7 +26,9 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 		"as asked":    {func(*record.Plan) {}, ""},
 		"other bound": {func(p *record.Plan) { slo(p).Bound, slo(p).Expression = 9000, "max<9000" }, "the SLO transaction_duration max<9000 is not what thresholds.json asks for"},
 		"bound alone": {func(p *record.Plan) { slo(p).Bound = 9000 }, "is not what is stored beside it"},
-		"no SLO":      {func(p *record.Plan) { p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:1:1], p.Profile.Flows[0].SLOs[2:]...) }, "the absence of the SLO"},
+		"no SLO": {func(p *record.Plan) {
+			p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:1:1], p.Profile.Flows[0].SLOs[2:]...)
+		}, "the absence of the SLO"},
 		"one SLO twice": {func(p *record.Plan) {
 			p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:len(p.Profile.Flows[0].SLOs)-1:len(p.Profile.Flows[0].SLOs)-1], p.Profile.Flows[0].SLOs[0])
 		}, "the absence of the SLO transaction_duration max<2000"},
