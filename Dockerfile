@@ -1,5 +1,5 @@
-# An image with nothing but bin/assay, a static program that also runs as k6. It is
-# built without a network, from bin/assay (`make build`, or a copy of the program)
+# An image with nothing but two static programs: bin/assay, which also runs as k6, and
+# bin/assay-lab, the reference service. It is built without a network, from bin/ (`make build`)
 # and from bin/k6 and runs/, which docker/setup.sh creates.
 #
 #   make image

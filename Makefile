@@ -4,6 +4,9 @@
 GO        ?= go
 BIN       := bin/assay
 CACHE     := .cache
+LAB       := $(CACHE)/assay-lab
+# Both modules: lab/ has its own.
+ALL       := ./... ./lab/...
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
@@ -29,8 +32,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/assay
-	$(BUILD) -o $(BIN) ./cmd/assay
+build: ## Build bin/assay, bin/assay-verify and bin/assay-lab
+	$(BUILD) -o bin/ ./cmd/assay ./cmd/assay-verify ./lab/cmd/assay-lab
 
 .PHONY: certify
 certify: ## Set up what is missing, and certify payment and ingestion on the local stack
@@ -39,8 +42,11 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "no InfluxDB: runs cannot be watched while they are in progress" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
-# The server programs that tests need.
-SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
+# Without a revision, as the test binaries are: workers only join a coordinator of their build.
+BUILDLAB = $(COMPILE) build -buildvcs=false -o $(LAB) ./lab/cmd/assay-lab
+# The programs that tests need: servers, and assay-lab.
+SERVERS = ASSAY_LAB="$(CURDIR)/$(LAB)" \
+	ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
@@ -53,7 +59,7 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 LIVE = $(shell printf '%s\n' ./internal/run ./cmd/assay ./internal/observe/collect/mysql $$(grep -rl --include='*_test.go' '^//go:build live$$' . | xargs dirname) | awk '!seen[$$0]++')
 LONG = $(shell grep -rl --include='*_test.go' '^//go:build long$$' ./internal ./lab ./cmd | xargs dirname | sort -u)
 # The other packages.
-PURE = $(shell $(GO) list ./... | grep -vxF $(LIVE:./%=-e assay.dev/assay/%))
+PURE = $(shell $(GO) list $(ALL) | grep -vxF $(LIVE:./%=-e assay.dev/assay/%))
 # Live tests wait for the CPUs that they declare (package budget): how many packages and
 # tests begin at a time does not matter. All are compiled before the first one runs, and
 # linked with what the tests leave of the CPUs: eight linkers stop a single one for seconds.
@@ -65,7 +71,7 @@ CHECK := $(GO) test -vet=off -p 4
 
 .PHONY: check
 check: ## Run the tests that need no server and no clock (about 80 seconds, two cores; 3 minutes more to compile them the first time)
-	$(CHECK) $(TESTFLAGS) ./...
+	$(CHECK) $(TESTFLAGS) $(ALL)
 
 FUZZTIME ?= 60s
 
@@ -79,7 +85,8 @@ fuzz: ## Run every fuzz target of CONTRIBUTING.md's list for FUZZTIME=60s
 test: ## Set up what is missing, and run all tests but the long ones, on real servers (about 12 minutes, two cores, of which 5 compile them the first time)
 	.ci/install test
 	@$(KEPT)
-	@$(COMPILE) list -export -test -deps -tags live ./... >/dev/null
+	@$(COMPILE) list -export -test -deps -tags live $(ALL) >/dev/null
+	@$(BUILDLAB)
 	@$(CHECK) $(TESTFLAGS) $(PURE)
 	@$(SERVERS) $(GO) test -tags live $(LIVEFLAGS) -timeout 60m $(TESTFLAGS) $(LIVE)
 
@@ -87,8 +94,8 @@ test: ## Set up what is missing, and run all tests but the long ones, on real se
 long: ## Run the tests that take minutes each, and those of verdicts on live systems
 	.ci/install test
 	@$(KEPT)
+	@$(BUILDLAB)
 	@$(SERVERS) $(GO) test -tags live,long $(LIVEFLAGS) -p 1 -timeout 90m -run '^TestLong' $(TESTFLAGS) $(LONG)
-	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its
 # own. They mostly wait. The tests are compiled once, before and outside of these namespaces.
@@ -101,29 +108,28 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
 	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
-	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
+	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" ASSAY_LAB="$(CURDIR)/$(LAB)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "'$(CURDIR)/.ci/cluster'" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./internal/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
 	wait $$first && exit $$second
-	.ci/inputs kubernetes --write
 
 .PHONY: exam
 exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)
 	.ci/install test
 	@$(SERVERS) $(GO) test -count=1 -tags live,long -timeout 60m -v -run '^TestAll' ./lab/exam $(EXAMFLAGS)
-	.ci/inputs exam --write
 
 .PHONY: cosign
 cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
+	@$(BUILDLAB)
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
 	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/judge/certificate/signature ./cmd/assay
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt
-	$(GO) vet -tags live,long ./...
-	$(GO) run $(STATICCHECK) -tags live,long ./...
+	$(GO) vet -tags live,long $(ALL)
+	$(GO) run $(STATICCHECK) -tags live,long $(ALL)
 	@unformatted=$$($(GO) run $(GOFUMPT) -l cmd internal lab *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt
@@ -136,7 +142,10 @@ calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CAL
 	$(GO) test -count=1 -timeout 30m -run Calibration ./internal/judge/verdict -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Matrix ./internal/judge/verdict -calibrate
 	$(GO) test -count=1 -timeout 30m -run 'False|Coverage|Power' ./internal/judge/stats/effect -calibrate
-	.ci/inputs calibrate --write
+
+# Runs a part and notes in CI that it has passed.
+part-%:
+	@TESTFLAGS="$(TESTFLAGS)" .ci/part $*
 
 .PHONY: soak
 soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
@@ -169,5 +178,5 @@ down: ## Stop the containers and keep their data (docker compose down -v deletes
 
 .PHONY: clean
 clean: ## Stop the local stack; remove its data, builds and caches
-	test ! -e .assay/stack.json || $(GO) run ./cmd/assay stack down
+	test ! -e .assay/stack.json || $(GO) run ./cmd/assay-lab stack down
 	rm -rf bin .assay $(CACHE)

@@ -24,21 +24,23 @@ import (
 var layers = [][]string{
 	{"mask"},
 	{"crash", "document", "hint", "quantity", "cluster/client"},
-	{"foreign"},
-	{"servers", "wire", "cluster"},
+	{"foreign", "program"},
+	{"servers", "wire", "cluster", "localstack"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
-	{"plan"},
+	{"plan", "thresholds"},
 	{"observe"},
+	{"version"},
 	{"load", "judge"},
-	{"doctor", "project", "stub", "lab/stack", "lab/target"},
+	{"doctor", "project", "stub"},
 	{"run"},
 	{"trial"},
 	{"series"},
 	{"system"},
+	{"cli"},
+	{"cmd"},
 	{"testing"}, // the fixtures
 	{"lab"},
-	{"cmd"},
 }
 
 // pure are the packages that take clock, files and random numbers as arguments.
@@ -197,7 +199,9 @@ func TestLayersOfImports(t *testing.T) {
 		{"servers/mysqld", "observe/database", false},
 		{"servers/mysqld", "wire", false},
 		{"trial", "run", true},
-		{"trial", "lab/stack", true},
+		{"trial", "lab/stack", false},
+		{"run", "testing/budget", false},
+		{"lab/scale", "trial", true},
 		{"trial", "series/search", false},
 		{"attic", "fmt", false},
 		{"spec", "net/url", true},
@@ -221,7 +225,7 @@ func TestLayersOfImports(t *testing.T) {
 // ones are fixtures, and servers that this program has started.
 var unguarded = []string{
 	"foreign/", "observe/collect/host/", "observe/collect/quota/",
-	"series/experiment/journal/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go", "trial/publish.go",
+	"series/experiment/journal/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go", "trial/stepsummary.go",
 	"judge/audit/covered.go", // a folder
 	"project/logfile/read.go",
 	"testing/", "servers/", "lab/bench/", "lab/fakegrafana/",
@@ -248,4 +252,27 @@ func TestFilesAreOpenedByForeign(t *testing.T) {
 			return true
 		})
 	})
+}
+
+// assay-verify judges anywhere: it links nothing that makes load or reaches a server, and
+// what ships links no fixture.
+func TestProgramsLinkOnlyWhatTheyNeed(t *testing.T) {
+	for program, banned := range map[string]string{
+		"./cmd/assay-verify": `^(go\.k6\.io/|github\.com/(grafana|aws|go-sql-driver|jackc|go-mysql-org|twmb)/|k8s\.io/|assay\.dev/assay/(lab|internal/(load|run|trial|series|system|servers|localstack|testing|cluster))(/|$))`,
+		"./cmd/assay":        `^(github\.com/(google/nftables|twmb/franz-go/pkg/kfake)|assay\.dev/assay/(lab|internal/testing)(/|$))`,
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if len(linked) < 100 {
+			t.Errorf("%s: %d packages: this test tests nothing", program, len(linked))
+		}
+		for _, p := range linked {
+			if regexp.MustCompile(banned).MatchString(p) {
+				t.Errorf("%s links %s", program, p)
+			}
+		}
+	}
 }

@@ -2,7 +2,7 @@
 // 45 %, Payment 43 %, Order-Status, Delivery and Stock-Level 4 % each), without keying and
 // think time. One that is rolled back for a conflict is sent again, at most ten times.
 // Each committed one that has written is acknowledged, with the identity that it left in
-// tpcc_ledger. Load the tables first: assay tpcc load --warehouses N.
+// tpcc_ledger. Load the tables first: assay-lab tpcc load --warehouses N.
 //
 // Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]; its schema is not
 // used). TPCC_TARGETS (the profile's "env"), separated by spaces, names the schemas, each

@@ -9,11 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/cli/judging"
+	"assay.dev/assay/internal/cli/making"
+	"assay.dev/assay/internal/thresholds"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/run"
@@ -25,9 +31,9 @@ import (
 
 // certifyFlags are the options of `assay certify`.
 type certifyFlags struct {
-	runFlags
+	making.Flags
 	fleet    fleetFlags
-	load     loadFlags
+	load     making.Load
 	scope    string
 	k6Out    []string
 	id       string        // of a run that was named elsewhere; empty: name it here
@@ -44,7 +50,7 @@ func newCertify() *cobra.Command {
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
 
-Without --target or ASSAY_TARGET it uses the local stack (assay stack), which it
+Without --target or ASSAY_TARGET it uses the local stack (assay-lab stack), which it
 starts if it is down, and stops again afterwards.
 
 ASSAY_DB is the DSN of the target's database, like
@@ -91,14 +97,14 @@ GitHub Actions, the Markdown is appended to it.`,
 			if f.fleet.resume != "" {
 				return nil // the run has its profile
 			}
-			return arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment")(c, args)
+			return cli.Arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
-	f.addSystem(c)
+	f.AddSystem(c)
 	f.fleet.add(c)
-	f.load.add(c)
-	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
+	f.load.Add(c)
+	f.AddResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
 	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 8 minutes), and state it beside the claim")
@@ -125,19 +131,19 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		}
 	}
 	if f.headroom != 0 {
-		if f.remote || f.fleet.resume != "" {
+		if f.Remote || f.fleet.resume != "" {
 			return hint.With(errors.New("--headroom needs workers that this command starts: its trials are runs of their own"), "certify without it, and then: assay search "+runs[0].Profile.Name)
 		}
 		if err := each(runs, func(o run.Options) error { return trials.CheckHeadroom(o, f.headroom) }); err != nil {
 			return err
 		}
 	}
-	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
+	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet}
 	profiles := make([]spec.Profile, len(runs))
 	for i, o := range runs {
 		profiles[i] = o.Profile
 	}
-	s, err := f.acquire(c, console, &runs[0], profiles, func() error { return each(runs, run.CheckMachine) })
+	s, err := f.Acquire(c, console, &runs[0], profiles, func() error { return each(runs, run.CheckMachine) })
 	if err != nil {
 		return err
 	}
@@ -145,8 +151,8 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	for i := range runs {
 		s.Configure(&runs[i])
 	}
-	if f.out == "" {
-		if err := trial.CheckLatest(f.runs); err != nil {
+	if f.Out == "" {
+		if err := trial.CheckLatest(f.Runs); err != nil {
 			return err
 		}
 	}
@@ -169,18 +175,18 @@ func each(runs []run.Options, do func(run.Options) error) error {
 
 // plan returns the options of each profile's run, without the system under test.
 func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, error) {
-	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
+	file, err := thresholds.Read(c.Context(), f.Thresholds)
 	if err != nil {
 		return nil, err
 	}
 	for _, out := range f.k6Out {
 		if _, to, _ := strings.Cut(out, "="); mask.Holds(to) {
-			return nil, usage("write to a file instead, like --k6-out csv=raw-%d.csv; certify writes to InfluxDB by ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN",
+			return nil, cli.Usage("write to a file instead, like --k6-out csv=raw-%d.csv; certify writes to InfluxDB by ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN",
 				"--k6-out holds a password or token, which every user of the workers' hosts can read")
 		}
 	}
-	f.remote = f.fleet.engine != engineLocal
-	shared, err := f.options(c, file)
+	f.Remote = f.fleet.engine != engineLocal
+	shared, err := f.Options(c, file)
 	if err != nil {
 		return nil, err
 	}
@@ -190,17 +196,17 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if f.fleet.resume != "" {
 		runs, err := f.fleet.continued(shared, names)
 		if err == nil {
-			f.target, f.out = runs[0].Target, f.fleet.resume
+			f.Target, f.Out = runs[0].Target, f.fleet.resume
 		}
 		return runs, err
 	}
-	change := f.load.change(c)
+	change := f.load.Change(c)
 	profiles, err := change.Profiles(file, names)
 	if err != nil {
 		return nil, err
 	}
 	runs, err := trial.Certification{
-		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
+		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.Out, Seed: f.ChooseSeed(c), Outputs: f.k6Out,
 	}.Runs(shared)
 	for i := range runs {
 		runs[i].ID, runs[i].Attempt = cmp.Or(f.id, runs[i].ID), cmp.Or(f.attempt, runs[i].Attempt)
@@ -211,17 +217,17 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 // runAll certifies one profile after the other.
 func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
 	latest := ""
-	if f.out == "" || f.fleet.resumesIn(f.runs) {
-		latest = f.runs
+	if f.Out == "" || f.fleet.resumesIn(f.Runs) {
+		latest = f.Runs
 	}
-	var results []trial.Result
+	var results []sealed.Result
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
 		r, i, err := trial.Certify(c.Context(), o, console, key, latest, f.make)
 		if err != nil {
 			return err
 		}
-		if err := printCertificate(c, i, f.json); err != nil {
+		if err := judging.PrintCertificate(c, i, f.JSON); err != nil {
 			return err
 		}
 		if f.headroom != 0 && r.Verdict.Outcome == verdict.Pass && c.Context().Err() == nil {
@@ -232,28 +238,28 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		}
 		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
 		if c.Context().Err() != nil {
-			return exitCode(exitInterrupted)
+			return cli.ExitCode(cli.ExitInterrupted)
 		}
 	}
-	if !f.json && !f.quiet {
+	if !f.JSON && !f.Quiet {
 		if _, err := io.WriteString(c.OutOrStdout(), trial.Next(runs, results)); err != nil {
 			return err
 		}
 	}
-	return exitWith(worst.ExitCode())
+	return cli.ExitWith(worst.ExitCode())
 }
 
 // findHeadroom searches for the highest rate within the SLOs of a run that passed, and states
 // it beside the claim.
-func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r trial.Result, console *trial.Console, key *signature.PrivateKey) error {
+func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r sealed.Result, console *trial.Console, key *signature.PrivateKey) error {
 	d, err := trials.Headroom(c.Context(), o, f.headroom, console)
 	if err != nil && len(d.Probes) == 0 {
 		return err
 	}
-	if _, err := trial.PublishSearch(o.Dir, r, key); err != nil {
+	if _, err := sealed.PublishSearch(o.Dir, r, key); err != nil {
 		return err
 	}
-	if !f.json {
+	if !f.JSON {
 		fmt.Fprintf(c.OutOrStdout(), "beside the claim, not certified: %s\n", d.Sentence)
 	}
 	return err

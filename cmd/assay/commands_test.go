@@ -20,6 +20,10 @@ import (
 	"syscall"
 	"time"
 
+	"assay.dev/assay/internal/testing/comparetest"
+
+	"assay.dev/assay/internal/cli"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"assay.dev/assay/internal/testing/budget"
@@ -117,8 +121,8 @@ func refused(ts *testscript.TestScript, neg bool, args []string) {
 	files, processes, start := filesUnder(ts), scriptProcesses(ts), time.Now()
 	code := exitCodeOf(ts, ts.Exec(args[0], args[1:]...))
 	took := time.Since(start)
-	if code != exitError {
-		ts.Fatalf("exit code %d, want %d", code, exitError)
+	if code != cli.ExitError {
+		ts.Fatalf("exit code %d, want %d", code, cli.ExitError)
 	}
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("stdout is %q, want nothing", out)
@@ -232,8 +236,8 @@ func terminateReading(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
 	select {
 	case err := <-done:
-		if code := exitCodeOf(ts, err); code != exitInterrupted {
-			ts.Fatalf("exit code %d, want %d", code, exitInterrupted)
+		if code := exitCodeOf(ts, err); code != cli.ExitInterrupted {
+			ts.Fatalf("exit code %d, want %d", code, cli.ExitInterrupted)
 		}
 	case <-time.After(refusalLimit):
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -279,8 +283,8 @@ func interruptAt(ts *testscript.TestScript, signal syscall.Signal, patterns, com
 		ts.Check(syscall.Kill(pid, signal))
 	}
 	last := time.Now()
-	if code := exitCodeOf(ts, <-done); code != exitInterrupted {
-		ts.Fatalf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, ts.ReadFile(stderr))
+	if code := exitCodeOf(ts, <-done); code != cli.ExitInterrupted {
+		ts.Fatalf("exit code %d, want %d; stderr:\n%s", code, cli.ExitInterrupted, ts.ReadFile(stderr))
 	}
 	took := time.Since(last)
 	if after := scriptProcesses(ts); !maps.Equal(before, after) {
@@ -349,4 +353,15 @@ func httpGet(url string) ([]byte, error) {
 		err = fmt.Errorf("%s answers %s: %s", url, resp.Status, body)
 	}
 	return body, err
+}
+
+// synthetic-runs DIR ORDER FACTOR writes synthetic records to DIR/A and DIR/B, of runs
+// made in an order like ABBA; latencies of B are longer by the factor.
+func syntheticRuns(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: synthetic-runs DIR ORDER FACTOR")
+	}
+	factor, err := strconv.ParseFloat(args[2], 64)
+	ts.Check(err)
+	ts.Check(comparetest.Write(ts.MkAbs(args[0]), args[1], factor))
 }

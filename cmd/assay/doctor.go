@@ -6,19 +6,22 @@ import (
 	"os"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/cli/making"
+	"assay.dev/assay/internal/thresholds"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/observe/influx"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/system"
-	"assay.dev/assay/internal/trial"
 )
 
 // doctorFlags are the options of `assay doctor`.
 type doctorFlags struct {
-	runFlags
-	load loadFlags
+	making.Flags
+	load making.Load
 }
 
 func newDoctor() *cobra.Command {
@@ -44,43 +47,43 @@ The exit code is 0 if no check failed, otherwise 2. Warnings do not count.`,
   assay doctor checkout --target https://shop.test --allow-target shop.test`,
 		RunE: func(c *cobra.Command, args []string) error { return f.doctor(c, args) },
 	}
-	f.addSystem(c)
-	f.load.add(c)
-	c.Flags().BoolVar(&f.json, "json", false, "print the findings as JSON")
+	f.AddSystem(c)
+	f.load.Add(c)
+	c.Flags().BoolVar(&f.JSON, "json", false, "print the findings as JSON")
 	return c
 }
 
 func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
-	file := spec.File{Path: f.thresholds}
+	file := spec.File{Path: f.Thresholds}
 	// The file may be missing if no profile was named.
-	if _, missing := os.Stat(f.thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
-		if file, err = trial.ReadThresholds(c.Context(), f.thresholds); err != nil {
+	if _, missing := os.Stat(f.Thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
+		if file, err = thresholds.Read(c.Context(), f.Thresholds); err != nil {
 			return err
 		}
 	}
-	o, err := f.unsealed(c, file)
+	o, err := f.Unsealed(c, file)
 	if err != nil {
 		return err
 	}
-	profiles, err := f.load.change(c).Profiles(file, names)
+	profiles, err := f.load.Change(c).Profiles(file, names)
 	if err != nil {
 		return err
 	}
-	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
+	databases, err := system.ParseDatabases(f.DB, f.Readers, os.Getenv("ASSAY_DB"))
 	if err != nil {
 		return err
 	}
-	all, err := system.Examine(c.Context(), o, profiles, databases, f.db != "", influx.FromEnvironment())
+	all, err := system.Examine(c.Context(), o, profiles, databases, f.DB != "", influx.FromEnvironment())
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = printJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) })
+	if f.JSON {
+		err = cli.PrintJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) })
 	} else {
 		err = all.WriteText(c.OutOrStdout())
 	}
 	if err == nil && all.Count(doctor.Lacking) > 0 {
-		err = exitCode(exitError)
+		err = cli.ExitCode(cli.ExitError)
 	}
 	return err
 }

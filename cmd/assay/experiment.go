@@ -3,6 +3,10 @@ package main
 import (
 	"errors"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/cli/making"
+	"assay.dev/assay/internal/thresholds"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/judge/page"
@@ -15,8 +19,8 @@ import (
 
 // experimentFlags are the options of `assay experiment`.
 type experimentFlags struct {
-	runFlags
-	load         loadFlags
+	making.Flags
+	load         making.Load
 	pairs        int
 	skipCapacity bool
 }
@@ -52,12 +56,12 @@ that could not be restored; 130 interrupted.`,
   # The database of a remote service, as a user who may set global variables.
   export ASSAY_DB='admin:secret@tcp(db.test:3306)/shop'
   assay experiment sync-binlog.json --target http://shop.test:8080 --allow-target shop.test`,
-		Args: arguments(1, 1, "experiment takes one file", "for example: assay experiment scenarios/experiments/binlog-off.json"),
+		Args: cli.Arguments(1, 1, "experiment takes one file", "for example: assay experiment scenarios/experiments/binlog-off.json"),
 		RunE: func(c *cobra.Command, args []string) error { return f.experiment(c, args[0]) },
 	}
-	f.addSystem(c)
-	f.load.add(c)
-	f.addResult(c, "folder of the experiment (default: runs/ID)",
+	f.AddSystem(c)
+	f.load.Add(c)
+	f.AddResult(c, "folder of the experiment (default: runs/ID)",
 		"seed of the first round, plus 1 for each further round (default: that of FILE, or a random one, recorded)", "print experiment.json instead of the summary")
 	fs := c.Flags()
 	fs.IntVar(&f.pairs, "pairs", 0, "number of rounds, each with one run per variant (default: that of FILE); showing a change takes at least 6")
@@ -70,13 +74,13 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	under, err := f.acquire(c, s.Console, &s.Options, []spec.Profile{s.Profile}, s.CheckMachine)
+	under, err := f.Acquire(c, s.Console, &s.Options, []spec.Profile{s.Profile}, s.CheckMachine)
 	if err != nil {
 		return err
 	}
 	defer under.Release()
 	s.Parameters.Target = under.Target
-	w, release, err := s.System(f.target, under.Databases.DSN)
+	w, release, err := s.System(f.Target, under.Databases.DSN)
 	if err != nil {
 		return err
 	}
@@ -85,23 +89,23 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if d.State != experiment.Done {
 		return err
 	}
-	return errors.Join(err, printDocument(c, f.json, d.Marshal, func() page.Page { return report.Summary(d) }, s.File()))
+	return errors.Join(err, cli.PrintDocument(c, f.JSON, d.Marshal, func() page.Page { return report.Summary(d) }, s.File()))
 }
 
 // plan reads the file and the command line, and checks what needs neither the target
 // nor the database.
 func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
-	thresholds, err := trial.ReadThresholds(c.Context(), f.thresholds)
+	thresholds, err := thresholds.Read(c.Context(), f.Thresholds)
 	if err != nil {
 		return nil, err
 	}
-	shared, err := f.options(c, thresholds)
+	shared, err := f.Options(c, thresholds)
 	if err != nil {
 		return nil, err
 	}
 	return session.Open(c.Context(), path, session.Request{
-		Overrides: f.overrides(c), Load: f.load.change(c), Options: shared, Seed: trial.RandomSeed(), Dir: f.out,
-		Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true},
+		Overrides: f.overrides(c), Load: f.load.Change(c), Options: shared, Seed: trial.RandomSeed(), Dir: f.Out,
+		Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet, Once: true},
 	})
 }
 
@@ -111,10 +115,10 @@ func (f *experimentFlags) overrides(c *cobra.Command) session.Overrides {
 		o.Pairs = &f.pairs
 	}
 	if c.Flags().Changed("workers") {
-		o.Workers = &f.workers
+		o.Workers = &f.Workers
 	}
 	if c.Flags().Changed("seed") {
-		o.Seed = &f.seed
+		o.Seed = &f.Seed
 	}
 	return o
 }

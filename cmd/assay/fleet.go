@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cluster"
@@ -106,26 +108,26 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 // apply sets the options of a run.
 func (f *fleetFlags) apply(o *run.Options) error {
 	if !slices.Contains([]string{engineLocal, engineJoin, engineKubernetes, engineOperator}, f.engine) {
-		return usage("for example: --engine kubernetes", "--engine is %q: it must be local, join, kubernetes or k6-operator", f.engine)
+		return cli.Usage("for example: --engine kubernetes", "--engine is %q: it must be local, join, kubernetes or k6-operator", f.engine)
 	}
 	if f.kubernetes.dryRun && !f.inCluster() {
-		return usage("for example: --engine kubernetes --dry-run", "--dry-run prints the manifests of --engine kubernetes or k6-operator")
+		return cli.Usage("for example: --engine kubernetes --dry-run", "--dry-run prints the manifests of --engine kubernetes or k6-operator")
 	}
 	if f.weights != "equal" && f.weights != "cpus" {
-		return usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
+		return cli.Usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
 	}
 	if f.join.Timeout < time.Second {
-		return usage("for example: --join-timeout 10m", "--join-timeout is %s: it must be at least 1s", f.join.Timeout)
+		return cli.Usage("for example: --join-timeout 10m", "--join-timeout is %s: it must be at least 1s", f.join.Timeout)
 	}
 	for _, a := range []struct{ name, value string }{
 		{"--listen", f.join.Listen}, {"--advertise", f.join.Advertise}, {envListen, os.Getenv(envListen)},
 	} {
 		if host, port, err := net.SplitHostPort(a.value); a.value != "" && (err != nil || host == "" || port == "") {
-			return usage("for example: 10.0.0.5:7077; 0.0.0.0:7077 is every address of this host", "%s is %q: it must be ADDRESS:PORT", a.name, a.value)
+			return cli.Usage("for example: 10.0.0.5:7077; 0.0.0.0:7077 is every address of this host", "%s is %q: it must be ADDRESS:PORT", a.name, a.value)
 		}
 	}
 	if (f.join.Certificate == "") != (f.join.Key == "") {
-		return usage("name both files, or neither", "--tls-cert and --tls-key go together")
+		return cli.Usage("name both files, or neither", "--tls-cert and --tls-key go together")
 	}
 	o.Join = f.join
 	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine != engineLocal, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
@@ -147,7 +149,7 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 		return nil, err
 	}
 	if len(names) > 0 && !slices.Equal(names, []string{p.Profile.Name}) {
-		return nil, usage("assay certify --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
+		return nil, cli.Usage("assay certify --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
 	}
 	o := shared
 	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided

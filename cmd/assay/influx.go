@@ -3,19 +3,22 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/judge/sealed"
+
 	"assay.dev/assay/internal/observe/influx"
 	"assay.dev/assay/internal/system"
 	"assay.dev/assay/internal/trial"
 )
 
 func newInflux() *cobra.Command {
-	c := group(&cobra.Command{
+	c := cli.Group(&cobra.Command{
 		Use:   "influx",
 		Short: "Write runs to InfluxDB, for Grafana",
 		Long: `Influx writes runs to InfluxDB, where the Grafana dashboards read them. Certify does
 so during the run if ASSAY_INFLUX_URL names a server, like http://127.0.0.1:8086 or
 http://127.0.0.1:8086?db=assay (assay is the default database), or if the local
-stack has one (assay stack up, with influxd installed).
+stack has one (assay-lab stack up, with influxd installed).
 
 ASSAY_INFLUX_TOKEN is user:password for InfluxDB 1.x, or the token for 2 and 3.`,
 		Example: "  assay influx push runs/latest",
@@ -37,7 +40,7 @@ overwritten with the same values, so that a push fills the gaps of an earlier wr
 
   # Every run:
   for run in runs/2*; do assay influx push "$run"; done`,
-		Args: oneRun,
+		Args: cli.OneRun,
 		RunE: func(c *cobra.Command, args []string) error { return push(c, args[0], quiet) },
 	}
 	c.Flags().BoolVar(&quiet, "quiet", false, "print no progress")
@@ -45,7 +48,7 @@ overwritten with the same values, so that a push fills the gaps of an earlier wr
 }
 
 func push(c *cobra.Command, dir string, quiet bool) error {
-	access, err := system.InfluxOrStack(influx.FromEnvironment())
+	access, err := system.InfluxOrStack(c.Context(), influx.FromEnvironment())
 	if err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ func push(c *cobra.Command, dir string, quiet bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := trial.Open(dir)
+	r, err := sealed.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/hint"
@@ -20,7 +22,7 @@ nothing, and needs no network. DIR/README.md describes the next steps: certify y
 own service in ten minutes.`,
 		Example: `  assay init certification
   cd certification && assay certify payment     # the reference service, as a first try`,
-		Args: arguments(1, 1, "init takes one folder", "for example: assay init certification"),
+		Args: cli.Arguments(1, 1, "init takes one folder", "for example: assay init certification"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := project.Write(args[0])
 			if errors.Is(err, project.ErrExists) {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/judge/certificate/signature"
@@ -21,7 +23,7 @@ nothing.`,
   export ASSAY_SIGNING_KEY=keys/assay.key
   assay certify payment
   assay verify runs/latest --key keys/assay.pub`,
-		Args: arguments(1, 1, "keygen takes one folder", "for example: assay keygen keys"),
+		Args: cli.Arguments(1, 1, "keygen takes one folder", "for example: assay keygen keys"),
 		RunE: func(c *cobra.Command, args []string) error {
 			private, public, err := signature.WritePair(args[0], signature.Kind(kind))
 			if err != nil {

@@ -3,12 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/internal/cli"
+
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/hint"
 )
 
 func newKubernetes() *cobra.Command {
-	c := group(&cobra.Command{
+	c := cli.Group(&cobra.Command{
 		Use:   "kubernetes",
 		Short: "Certify a service in a Kubernetes cluster, from within the cluster",
 		Long: `Kubernetes runs the coordinator of a run as a Job in a namespace of a cluster, with
@@ -34,11 +36,11 @@ grant nothing outside the namespace, except in --target-namespace, where coordin
 the pods behind a Service, to read the metrics of each.`,
 		Example: `  assay kubernetes rbac --kubernetes-namespace load --subject user:ana@example.com | kubectl apply -f -
   assay kubernetes rbac --kubernetes-namespace load --target-namespace prod --subject serviceaccount:ci | kubectl apply -f -`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			namespace := f.Namespace
 			if namespace == "" {
-				return usage("for example: --kubernetes-namespace load", "rbac needs the namespace of the runs: --kubernetes-namespace")
+				return cli.Usage("for example: --kubernetes-namespace load", "rbac needs the namespace of the runs: --kubernetes-namespace")
 			}
 			for option, name := range map[string]string{"--kubernetes-namespace": namespace, "--target-namespace": target} {
 				if err := checkNamespace(option, name); err != nil {

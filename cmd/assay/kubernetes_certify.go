@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/system"
@@ -47,15 +50,15 @@ The permissions that it needs are a Role: assay kubernetes rbac.`,
     --allow-target shop.prod.svc --kubernetes-image registry.example.com/assay:1.0
   assay kubernetes certify checkout --target http://shop --allow-target shop --db-secret shop-database/dsn
   assay kubernetes certify checkout --target http://shop --allow-target shop --dry-run`,
-		Args: arguments(1, 1000, "no profile was named", "for example: assay kubernetes certify payment"),
+		Args: cli.Arguments(1, 1000, "no profile was named", "for example: assay kubernetes certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certifyInCluster(c, args) },
 	}
-	f.addSystem(c)
+	f.AddSystem(c)
 	c.Flags().Lookup("target").Usage = "base URL of the system under test, as pods reach it (default: ASSAY_TARGET)"
 	f.fleet.addEngine(c, engineKubernetes, "who makes the workers' pods: kubernetes, or k6-operator")
 	f.fleet.kubernetes.add(c)
-	f.load.add(c)
-	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
+	f.load.Add(c)
+	f.AddResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	_ = c.Flags().MarkHidden("keep-stack") // there is none
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
@@ -96,23 +99,23 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 			return err
 		}
 	}
-	ignoreBrokenPipe() // what is created must be removed
+	cli.IgnoreBrokenPipe() // what is created must be removed
 	if err := target.Reach(c.Context()); err != nil {
 		return err
 	}
 	if err := target.CheckEndRights(c.Context()); err != nil {
 		return err
 	}
-	if f.out == "" {
-		if err := trial.CheckLatest(f.runs); err != nil {
+	if f.Out == "" {
+		if err := trial.CheckLatest(f.Runs); err != nil {
 			return err
 		}
 	}
-	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
-	f.make = func(ctx context.Context, o run.Options, p *trial.Progress) (trial.Result, error) {
+	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet}
+	f.make = func(ctx context.Context, o run.Options, p *trial.Progress) (sealed.Result, error) {
 		err := incluster.Run(ctx, o.ForceStop, target, jobs[o.ID], o.Dir, func(line string) { p.Line(line) })
 		if errors.Is(err, incluster.ErrNotRemoved) { // which has no effect on the verdict
-			printError(c.ErrOrStderr(), err)
+			cli.PrintError(c.ErrOrStderr(), err)
 			err = nil
 		}
 		if err == nil { // whoever can change the pod may have put anything into it
@@ -124,9 +127,9 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 			err = record.WriteSeal(o.Dir, o.Sealer) // the coordinator had no key
 		}
 		if err != nil {
-			return trial.Result{}, err
+			return sealed.Result{}, err
 		}
-		return trial.Open(o.Dir)
+		return sealed.Open(o.Dir)
 	}
 	return f.runAll(c, console, runs, key)
 }
@@ -134,19 +137,19 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 // checkInCluster refuses what a coordinator in a cluster cannot do.
 func (f *kubernetesCertifyFlags) checkInCluster() error {
 	if !f.fleet.inCluster() {
-		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
+		return cli.Usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
 	}
 	fromHere := os.Getenv("ASSAY_DB")
 	if f.databaseSecret != "" {
 		fromHere = ""
 	}
 	// The options become a part of the Job's manifest.
-	if err := system.CheckDatabases(f.db, f.readers, fromHere); err != nil {
+	if err := system.CheckDatabases(f.DB, f.Readers, fromHere); err != nil {
 		return err
 	}
 	name, key, _ := strings.Cut(f.databaseSecret, "/")
 	if f.databaseSecret != "" && len(validation.IsDNS1123Subdomain(name))+len(validation.IsConfigMapKey(key)) > 0 {
-		return usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
+		return cli.Usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
 	}
 	return nil
 }

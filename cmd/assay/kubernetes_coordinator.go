@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/trial/incluster"
@@ -17,14 +19,14 @@ func inCoordinator(c *cobra.Command) error {
 	if coordinatorPod() != nil {
 		return nil
 	}
-	return usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
+	return cli.Usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
 }
 
 func newCoordinate() *cobra.Command {
 	folder := ""
 	c := &cobra.Command{
 		Use: "coordinate -- COMMAND", Hidden: true, Short: "Run a command as the coordinator in its pod, and hold its record",
-		Args: arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
+		Args: cli.Arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := inCoordinator(c); err != nil {
 				return err
@@ -35,9 +37,9 @@ func newCoordinate() *cobra.Command {
 			if err := os.Setenv(envListen, incluster.Listen()); err != nil {
 				return fmt.Errorf("prepare the coordinator's pod: %w", err)
 			}
-			code := execute(c.Context(), append(args, "--out", incluster.RunFolder), io.Discard, c.ErrOrStderr())
+			code := cli.Execute(c.Context(), newRoot(), append(args, "--out", incluster.RunFolder), io.Discard, c.ErrOrStderr())
 			incluster.Hold(c.Context(), c.ErrOrStderr())
-			return exitWith(code)
+			return cli.ExitWith(code)
 		},
 	}
 	c.Flags().StringVar(&folder, "folder", ".", "folder of the project to run in")
@@ -46,7 +48,7 @@ func newCoordinate() *cobra.Command {
 
 func newExport() *cobra.Command {
 	return &cobra.Command{
-		Use: "export", Hidden: true, Short: "Write the run folder of the coordinator's pod to stdout", Args: noArguments,
+		Use: "export", Hidden: true, Short: "Write the run folder of the coordinator's pod to stdout", Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := inCoordinator(c); err != nil {
 				return err
@@ -58,7 +60,7 @@ func newExport() *cobra.Command {
 
 func newInterrupt() *cobra.Command {
 	return &cobra.Command{
-		Use: "interrupt", Hidden: true, Short: "Interrupt the run of the coordinator's pod", Args: noArguments,
+		Use: "interrupt", Hidden: true, Short: "Interrupt the run of the coordinator's pod", Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := inCoordinator(c); err != nil {
 				return err

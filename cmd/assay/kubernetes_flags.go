@@ -7,6 +7,8 @@ import (
 	"os"
 	"regexp"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,13 +71,13 @@ func (f *kubernetesFlags) settings(ctx context.Context, profile, engine string) 
 		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: engine == engineOperator,
 	}
 	if !names.MatchString(s.Name) || len(s.Name) > maxName {
-		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
+		return s, cli.Usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
 	}
 	if err := checkNamespace("--kubernetes-namespace", s.Namespace); err != nil {
 		return s, err
 	}
 	if s.Image == "" {
-		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
+		return s, cli.Usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
 	}
 	if s.Worker, err = resources("--kubernetes-cpu", f.cpu, "--kubernetes-memory", f.memory); err != nil {
 		return s, err
@@ -93,7 +95,7 @@ func resources(cpuOption, cpu, memoryOption, memory string) (r cluster.Resources
 		to           *resource.Quantity
 	}{{cpuOption, cpu, &r.CPU}, {memoryOption, memory, &r.Memory}} {
 		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
-			return r, usage(fmt.Sprintf("for example: %s 500m %s 1Gi", cpuOption, memoryOption), "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.option, q.text)
+			return r, cli.Usage(fmt.Sprintf("for example: %s 500m %s 1Gi", cpuOption, memoryOption), "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.option, q.text)
 		}
 	}
 	return r, nil
@@ -104,7 +106,7 @@ func checkNamespace(option, name string) error {
 	if name == "" || len(validation.IsDNS1123Label(name)) == 0 {
 		return nil
 	}
-	return usage("for example: "+option+" load", "%s is %q: it must have at most %d small letters, digits and -, and begin and end with a letter or digit", option, name, validation.DNS1123LabelMaxLength)
+	return cli.Usage("for example: "+option+" load", "%s is %q: it must have at most %d small letters, digits and -, and begin and end with a letter or digit", option, name, validation.DNS1123LabelMaxLength)
 }
 
 // names is the form of a run's name: with a suffix it must be a DNS label.

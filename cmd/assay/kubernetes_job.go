@@ -97,14 +97,14 @@ func (f *kubernetesCertifyFlags) command(o run.Options, folder string) []string 
 		"--weights", f.fleet.weights, "--join-timeout", f.fleet.join.Timeout.String(), "--run-id", o.ID, "--attempt", strconv.Itoa(o.Attempt),
 		"--kubernetes-name", f.fleet.kubernetes.nameOf(o.Profile.Name), "--kubernetes-cpu", f.fleet.kubernetes.cpu, "--kubernetes-memory", f.fleet.kubernetes.memory,
 	}
-	for _, host := range f.allow {
+	for _, host := range f.Allow {
 		command = append(command, "--allow-target", host)
 	}
-	for _, dsn := range f.readers {
+	for _, dsn := range f.Readers {
 		command = append(command, "--db-reader", dsn)
 	}
-	if f.db != "" {
-		command = append(command, "--db", f.db)
+	if f.DB != "" {
+		command = append(command, "--db", f.DB)
 	}
 	for _, name := range []string{"rate", "hold"} {
 		if value, changed := o.Overrides[name]; changed {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"assay.dev/assay/internal/cli"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"assay.dev/assay/internal/cluster"
@@ -20,13 +22,13 @@ import (
 func checkTarget(o run.Options) error {
 	next := "for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc"
 	if o.Target == "" {
-		return usage(next, "workers in a cluster need the service's URL: --target or ASSAY_TARGET")
+		return cli.Usage(next, "workers in a cluster need the service's URL: --target or ASSAY_TARGET")
 	}
 	if err := run.CheckTarget(o); err != nil {
 		return err
 	}
 	if u, err := url.Parse(o.Target); err == nil && isLoopback(u.Hostname()) {
-		return usage(next, "pods cannot reach %s", o.Target)
+		return cli.Usage(next, "pods cannot reach %s", o.Target)
 	}
 	return nil
 }
@@ -40,13 +42,13 @@ func isLoopback(host string) bool {
 func checkAddress(listen, advertise string) error {
 	next := "--listen 0.0.0.0:7077 --advertise ADDRESS:7077, with an address of this machine that pods can reach; or run the coordinator in the cluster: assay kubernetes certify"
 	if listen == "" {
-		return usage(next, "workers in a cluster need an address to join: --listen")
+		return cli.Usage(next, "workers in a cluster need an address to join: --listen")
 	}
 	told := cmp.Or(advertise, listen)
 	host, _, _ := net.SplitHostPort(told) // its form was checked
 	ip := net.ParseIP(host)
 	if isLoopback(host) || advertise != "" && ip != nil && ip.IsUnspecified() {
-		return usage(next, "pods cannot reach %s", told)
+		return cli.Usage(next, "pods cannot reach %s", told)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"assay.dev/assay/internal/localstack"
+	"assay.dev/assay/internal/program"
 	"assay.dev/assay/internal/servers/haproxy"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/mysqld/replication"
@@ -27,7 +30,6 @@ import (
 	"assay.dev/assay/internal/testing/influxtest"
 	"assay.dev/assay/internal/testing/memorytest"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/stack"
 )
 
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Workers and the
@@ -109,7 +111,9 @@ func setUpScript(e *testscript.Env, db *database) error {
 	e.Defer(s.close)
 	e.Defer(func() { keepRecords(e) })
 	// A script that fails half way must leave nothing running.
-	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
+	e.Defer(func() {
+		_ = localstack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), localstack.Parts{Database: true, Influx: true, Target: true})
+	})
 	e.Values[serviceKey{}], e.Values[otherHostKey{}] = s, new(*atomic.Int64)
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
 		return err
@@ -132,7 +136,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}
 	for _, folder := range []string{"scenarios", "stubs"} {
-		if err := os.CopyFS(filepath.Join(e.WorkDir, folder), os.DirFS("../../../"+folder)); err != nil {
+		if err := os.CopyFS(filepath.Join(e.WorkDir, folder), os.DirFS("../../"+folder)); err != nil {
 			return err
 		}
 	}
@@ -146,6 +150,13 @@ func setUpScript(e *testscript.Env, db *database) error {
 	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
 		return err
 	}
+	// assay-lab is a program that make has built; its assay is this test binary.
+	lab, path := os.Getenv(program.LabEnv), e.Getenv("PATH")
+	if lab == "" {
+		return errors.New(program.LabEnv + " is not set: run make test")
+	}
+	vars[program.LabEnv], vars["PATH"] = lab, path+string(filepath.ListSeparator)+filepath.Dir(lab)
+	vars[program.Env] = filepath.Join(filepath.SplitList(path)[0], "assay")
 	for _, name := range []string{replication.GarbdEnv, haproxy.BinaryEnv} { // empty: on the PATH
 		vars[name] = os.Getenv(name)
 	}

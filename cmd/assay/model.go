@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
@@ -37,7 +39,7 @@ type modelFlags struct {
 func newModel() *cobra.Command {
 	var f modelFlags
 	c := &cobra.Command{
-		Annotations: reads,
+		Annotations: cli.Reads,
 		Use:         "model ACCESS_LOG...",
 		Short:       "Propose a match-day profile from access logs",
 		Long: `Model reads access logs, of one or several servers, and proposes a profile: flows with
@@ -61,7 +63,7 @@ Scripts send GET, HEAD and OPTIONS as they are; those of other methods fail unti
   assay model access.log --scale 1.5 --out matchday    # then edit matchday/scenarios`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("for example: assay model /var/log/nginx/access.log", "no access log was named")
+				return cli.Usage("for example: assay model /var/log/nginx/access.log", "no access log was named")
 			}
 			return nil
 		},
@@ -84,7 +86,7 @@ Scripts send GET, HEAD and OPTIONS as they are; those of other methods fail unti
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) // as in thresholds.schema.json
 
 func (f *modelFlags) run(c *cobra.Command, logs []string) error {
-	ignoreBrokenPipe()
+	cli.IgnoreBrokenPipe()
 	read, zone, err := f.options(c, logs)
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 			written = append(written, filepath.Join(f.out, path))
 		}
 	}
-	if err := printDocument(c, f.json, func() ([]byte, error) { return document.Marshal(d) }, func() page.Page { return report.Page(d) }, written...); err != nil {
+	if err := cli.PrintDocument(c, f.json, func() ([]byte, error) { return document.Marshal(d) }, func() page.Page { return report.Page(d) }, written...); err != nil {
 		return err
 	}
 	if f.out != "" {
@@ -130,48 +132,48 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 func (f *modelFlags) options(c *cobra.Command, logs []string) (o logfile.Options, zone *time.Location, err error) {
 	o = logfile.Options{Stdin: c.InOrStdin(), Parse: accesslog.Options{Fields: map[string]string{}}}
 	if zone, err = parseZone(f.zone); err != nil {
-		return o, nil, usage("for example: --tz Asia/Kolkata, or --tz +05:30", "--tz is %q: there is no such time zone", f.zone)
+		return o, nil, cli.Usage("for example: --tz Asia/Kolkata, or --tz +05:30", "--tz is %q: there is no such time zone", f.zone)
 	}
 	o.Parse.Zone = zone
 	if f.format != "" {
 		if o.Format, err = accesslog.ParseFormat(f.format); err != nil {
-			return o, nil, usage(seeHelp(c), "--format: %v", err)
+			return o, nil, cli.Usage(cli.SeeHelp(c), "--format: %v", err)
 		}
 	}
 	if f.unit != "" {
 		if o.Parse.Unit, err = accesslog.ParseUnit(f.unit); err != nil {
-			return o, nil, usage(seeHelp(c), "--duration-unit: %v", err)
+			return o, nil, cli.Usage(cli.SeeHelp(c), "--duration-unit: %v", err)
 		}
 	}
 	for _, text := range f.fields {
 		role, name, err := accesslog.ParseField(text)
 		if err != nil {
-			return o, nil, usage("for example: --field duration=upstream_ms", "--field: %v", err)
+			return o, nil, cli.Usage("for example: --field duration=upstream_ms", "--field: %v", err)
 		}
 		o.Parse.Fields[role] = name
 	}
 	for _, r := range f.routes {
 		if err := route.CheckPattern(r); err != nil {
-			return o, nil, usage("for example: --route '/users/{name}/orders'", "--route: %v", err)
+			return o, nil, cli.Usage("for example: --route '/users/{name}/orders'", "--route: %v", err)
 		}
 	}
 	o.Traffic.Routes = f.routes
 	if f.window != "" {
 		from, to, err := parseWindow(f.window, zone)
 		if err != nil {
-			return o, nil, usage("for example: --window 2024-05-18T18:00/4h", "--window is %q: %v", f.window, err)
+			return o, nil, cli.Usage("for example: --window 2024-05-18T18:00/4h", "--window is %q: %v", f.window, err)
 		}
 		o.Traffic.Window = &traffic.Window{From: from.UnixMicro(), To: to.UnixMicro()}
 	}
 	if !(f.scale > 0) || math.IsInf(f.scale, 0) {
-		return o, nil, usage("for example: --scale 1.5", "--scale is %g: it must be above 0", f.scale)
+		return o, nil, cli.Usage("for example: --scale 1.5", "--scale is %g: it must be above 0", f.scale)
 	}
 	if !profileName.MatchString(f.profile) {
-		return o, nil, usage("for example: --profile match-day", "--profile is %q: it must be letters, digits, '.', '_' and '-'", f.profile)
+		return o, nil, cli.Usage("for example: --profile match-day", "--profile is %q: it must be letters, digits, '.', '_' and '-'", f.profile)
 	}
 	for i, name := range logs {
 		if slices.Contains(logs[:i], name) {
-			return o, nil, usage("name each log once", "%s is named twice", name)
+			return o, nil, cli.Usage("name each log once", "%s is named twice", name)
 		}
 	}
 	return o, zone, nil

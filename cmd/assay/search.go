@@ -7,6 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/cli/making"
+	"assay.dev/assay/internal/thresholds"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/hint"
@@ -19,7 +23,7 @@ import (
 
 // searchFlags are the options of `assay search`.
 type searchFlags struct {
-	runFlags
+	making.Flags
 	from   float64
 	max    float64
 	trial  time.Duration
@@ -53,11 +57,11 @@ the trials are too short to decide; 130 interrupted.`,
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
   assay search payment --json | jq '.lower, .upper'`,
-		Args: arguments(1, 1, "search takes one profile", "for example: assay search payment"),
+		Args: cli.Arguments(1, 1, "search takes one profile", "for example: assay search payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.search(c, args[0]) },
 	}
-	f.addSystem(c)
-	f.addResult(c, "folder of the search (default: runs/search-ID)",
+	f.AddSystem(c)
+	f.AddResult(c, "folder of the search (default: runs/search-ID)",
 		"seed of the first trial, plus 1 for each further trial (default: a random one, recorded)", "print search.json instead of the summary")
 	fs := c.Flags()
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
@@ -70,7 +74,7 @@ the trials are too short to decide; 130 interrupted.`,
 }
 
 func (f *searchFlags) search(c *cobra.Command, name string) error {
-	file, err := trial.ReadThresholds(c.Context(), f.thresholds)
+	file, err := thresholds.Read(c.Context(), f.Thresholds)
 	if err != nil {
 		return err
 	}
@@ -85,10 +89,10 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err := record.CheckEmpty(t.Dir); err != nil {
 		return err
 	}
-	if t.Options, err = f.options(c, file); err != nil {
+	if t.Options, err = f.Options(c, file); err != nil {
 		return err
 	}
-	s, err := f.acquire(c, t.Console, &t.Options, []spec.Profile{t.Profile}, t.CheckMachine)
+	s, err := f.Acquire(c, t.Console, &t.Options, []spec.Profile{t.Profile}, t.CheckMachine)
 	if err != nil {
 		return err
 	}
@@ -99,13 +103,13 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	}
 	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
-		if f.json {
-			err = cmp.Or(printJSON(c, d.Marshal), err)
+		if f.JSON {
+			err = cmp.Or(cli.PrintJSON(c, d.Marshal), err)
 		} else {
 			err = cmp.Or(search.Summary(c.OutOrStdout(), d, t.File()), err)
 		}
 	}
-	return cmp.Or(err, exitWith(d.ExitCode()))
+	return cmp.Or(err, cli.ExitWith(d.ExitCode()))
 }
 
 // plan returns the search that the command line requests.
@@ -117,7 +121,7 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "for example: --trial 20s")
 		}
 	}
-	width, err := percentOf(c, "width")
+	width, err := cli.PercentOf(c, "width")
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +132,12 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 		return nil, err
 	}
 	t := trials.New(search.Parameters{
-		ID: "search-" + trial.NewID(p.Name), Workers: f.workers, Seed: f.chooseSeed(c),
+		ID: "search-" + trial.NewID(p.Name), Workers: f.Workers, Seed: f.ChooseSeed(c),
 		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
 	}, short, changed)
-	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}
-	t.Dir = cmp.Or(f.out, filepath.Join(f.runs, t.Parameters.ID))
-	return t, hint.Or(t.CheckParameters(), seeHelp(c))
+	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet, Once: true}
+	t.Dir = cmp.Or(f.Out, filepath.Join(f.Runs, t.Parameters.ID))
+	return t, hint.Or(t.CheckParameters(), cli.SeeHelp(c))
 }
 
 // sameSystem returns the command line's options on the system under test.
@@ -144,7 +148,7 @@ func (f *searchFlags) sameSystem(c *cobra.Command) (words []string) {
 		}
 	}
 	if c.Flags().Changed("allow-target") {
-		for _, host := range f.allow {
+		for _, host := range f.Allow {
 			words = append(words, "--allow-target", host)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/internal/cli"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/foreign"
@@ -38,7 +40,7 @@ before any since its start.`,
   assay stub stubs/bank.json --listen 127.0.0.1:9000
   curl -X POST http://127.0.0.1:18090/charge`,
 		Args: func(c *cobra.Command, args []string) error {
-			return arguments(1, 1, "stub takes one file", "for example: "+c.CommandPath()+" stubs/bank.json")(c, args)
+			return cli.Arguments(1, 1, "stub takes one file", "for example: "+c.CommandPath()+" stubs/bank.json")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			data, err := foreign.ReadText(c.Context(), args[0], spec.MaxBytes)

@@ -10,12 +10,14 @@ import (
 	"syscall"
 	"time"
 
+	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/version"
+
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/load/worker"
-	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/internal/wire"
 )
 
@@ -43,13 +45,13 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
   # With a token of one's own, in any order:
   export ASSAY_JOIN_TOKEN=$(openssl rand -hex 32)
   assay worker --join https://10.0.0.5:7077 --wait 1h`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), messages{c.ErrOrStderr()}
+			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), cli.Messages{To: c.ErrOrStderr()}
 			if status != "" {
 				crash.Go(func() {
 					if err := worker.ServeStatus(c.Context(), status); err != nil {
-						printError(c.ErrOrStderr(), err)
+						cli.PrintError(c.ErrOrStderr(), err)
 					}
 				})
 			}
@@ -66,21 +68,21 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
 
 func work(c *cobra.Command, o worker.Options) (err error) {
 	if o.URL == "" || o.Token == "" {
-		return usage("copy the line that the coordinator prints", "worker needs --join URL and the run's token in ASSAY_JOIN_TOKEN")
+		return cli.Usage("copy the line that the coordinator prints", "worker needs --join URL and the run's token in ASSAY_JOIN_TOKEN")
 	}
 	// Who started it may have ended, and k6 is to be stopped as usual.
 	signal.Ignore(syscall.SIGPIPE)
 	if o.Executable, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	tool := trial.Tool()
+	tool := version.Tool()
 	o.Tool = wire.Tool{Version: tool.Version, Revision: tool.Revision, Dirty: tool.Dirty}
 	status, err := worker.Run(c.Context(), o)
 	if err != nil || status == "0" {
 		return err
 	}
 	if code, err := strconv.Atoi(status); err == nil {
-		return exitWith(code)
+		return cli.ExitWith(code)
 	}
 	return hint.With(errors.New("k6 ended: "+status), "see its log in the run folder: evidence/workers/")
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs once, in the mysql service, when its data folder is created: creates the schema
-# and two accounts, with the privileges that `assay stack` grants (a test compares them).
+# and two accounts, with the privileges that `assay-lab stack` grants (a test compares them).
 #
 # The image sources or executes this file, depending on its mode. Both must work, since
 # some hosts present every mounted file as executable: so this uses no function of the

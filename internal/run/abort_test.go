@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,6 @@ import (
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/polltest"
-	"assay.dev/assay/lab/target"
 )
 
 // on returns a condition that holds for three seconds over a limit.
@@ -143,7 +143,7 @@ func TestAbortOnPool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cpus(t, 0.35)
-			s := serve(t, "mariadb", func(c *target.Config) { c.Pool.MaxOpen = connections })
+			s := serve(t, "mariadb", "--pool-max-open", strconv.Itoa(connections))
 			o := s.profile(t, "ingestion", quickLoad(50, 3*time.Minute))
 			o.Profile.Abort = []spec.Abort{condition}
 			root := mysqldtest.Open(t, s.server.DSN())

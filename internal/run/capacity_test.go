@@ -13,7 +13,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
-	"assay.dev/assay/lab/target"
 )
 
 // A step of the load exceeds the capacity of the service until a further instance has
@@ -23,9 +22,9 @@ func TestLongServiceThatNeedsTimeToGrow(t *testing.T) {
 	cpus(t, 0.3)
 	// 10/s, then 20/s; on a busy machine, on which a request takes 100 ms longer, still more than
 	// the 14/s of the load.
-	of := target.Capacity{Slots: 4, Most: 8, Boot: 7 * time.Second, After: time.Second, DownAfter: time.Minute, Work: 400 * time.Millisecond}
+	const most, boot, after = 8, 7 * time.Second, time.Second
 	expect(t, verdict.Fail, func(t *testing.T) verdict.Verdict {
-		s := serve(t, "mysql", func(c *target.Config) { c.Capacity = of })
+		s := serve(t, "mysql", "--capacity", "4", "--capacity-max", "8", "--boot", "7s", "--scale-after", "1s", "--scale-down-after", "1m", "--work", "400ms")
 		o := s.profile(t, "ingestion", spec.Load{
 			Unit: "rps", Even: true, Target: 14, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 3, For: 6 * time.Second}, Hold: 30 * time.Second, Cooldown: time.Second,
 		})
@@ -51,8 +50,8 @@ func TestLongServiceThatNeedsTimeToGrow(t *testing.T) {
 			v.Outcome = verdict.Inconclusive
 			return v
 		}
-		step, grew := judged(r).From-span.From, int64(slices.Index(capacity, float64(of.Most)))
-		if grew < 0 || time.Duration(grew-step+1)*time.Second < of.After+of.Boot {
+		step, grew := judged(r).From-span.From, int64(slices.Index(capacity, most))
+		if grew < 0 || time.Duration(grew-step+1)*time.Second < after+boot {
 			t.Errorf("the capacity was %v, known %v; the step was in second %d", capacity, known, step)
 		} else if slices.Max(waiting[step:grew]) == 0 {
 			t.Errorf("nobody waited until second %d: %v", grew, waiting)

@@ -20,7 +20,7 @@ type Nodes interface {
 	// Names lists the nodes.
 	Names() []string
 	// Ready returns why a node is not in use; nil: it is.
-	Ready(node string) error
+	Ready(ctx context.Context, node string) error
 	// Do does to a node what spec.DoKill, DoStop, DoCut or DoStart mean. It returns when
 	// that is done, in bounded time; what has been done already is not done again.
 	Do(ctx context.Context, node, action string) error
@@ -31,18 +31,18 @@ type Nodes interface {
 const faultTimeout = 3 * time.Minute
 
 // CheckFaults returns why a run could not inject a fault of a profile. nodes may be nil.
-func CheckFaults(p spec.Profile, nodes Nodes) error {
+func CheckFaults(ctx context.Context, p spec.Profile, nodes Nodes) error {
 	for _, f := range p.Faults {
 		switch {
 		case f.Node == "":
 		case nodes == nil:
 			return hint.With(fmt.Errorf("the profile's fault %q needs a node of the local stack, and this run has none", f),
-				`start the stack with several nodes, assay stack up --topology multi-primary, or write a command in "do"`)
+				`start the stack with several nodes, assay-lab stack up --topology multi-primary, or write a command in "do"`)
 		case !slices.Contains(nodes.Names(), f.Node):
 			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
-				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
+				fmt.Sprintf("its nodes are %v; assay-lab stack up --topology selects others", nodes.Names()))
 		default:
-			if err := nodes.Ready(f.Node); err != nil {
+			if err := nodes.Ready(ctx, f.Node); err != nil {
 				return fmt.Errorf("the profile's fault %q: %w", f, err)
 			}
 		}
@@ -84,7 +84,7 @@ func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
 	}
 	// What is down already would be killed once more without any effect.
 	if f.Node != "" {
-		if err := i.nodes.Ready(f.Node); err != nil {
+		if err := i.nodes.Ready(ctx, f.Node); err != nil {
 			i.set(n, func(fact *record.Fault) { fact.Error = text(err) })
 			return
 		}
@@ -112,7 +112,7 @@ func (i *injector) finish(ctx context.Context, n int) {
 	i.note("ending the fault: " + f.String())
 	ended, err := time.Now(), i.act(ctx, f, spec.DoStart, f.Undo)
 	if err != nil && f.Node != "" {
-		err = hint.With(err, "bring it back: assay stack node start "+f.Node)
+		err = hint.With(err, "bring it back: assay-lab stack node start "+f.Node)
 	}
 	i.set(n, func(fact *record.Fault) {
 		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), text(err)
@@ -128,7 +128,7 @@ func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []s
 	case f.Node == "":
 		return process.Execute(ctx, command)
 	case i.nodes == nil:
-		return hint.With(errors.New("this process does not know the nodes of the stack"), "bring it back: assay stack node start "+f.Node)
+		return hint.With(errors.New("this process does not know the nodes of the stack"), "bring it back: assay-lab stack node start "+f.Node)
 	}
 	return i.nodes.Do(ctx, f.Node, do)
 }

@@ -20,7 +20,6 @@ import (
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/metrictest"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/target"
 )
 
 // An SLO on queue depth is judged by a gauge that the service exposes: here the events
@@ -30,7 +29,7 @@ func TestQueueDepth(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.25)
 	expectPass(t, func(t *testing.T) verdict.Verdict {
-		s := serve(t, "mysql", func(c *target.Config) { c.Ingest = target.IngestChannel })
+		s := serve(t, "mysql", "--ingest", "channel")
 		const rate = 50
 		o := s.profile(t, "ingestion", quickLoad(rate, 12*time.Second))
 		o.Profile.Flows[0].SLOs = []spec.SLO{maxDepth(100_000), depthPercentile(0.5, 100), {

@@ -14,7 +14,6 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/target"
 )
 
 // Report D, first failure: each request stores its own row, and its pool is small. It
@@ -22,9 +21,7 @@ import (
 func TestLongDirectIngestionBreaks(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.4)
-	s := serve(t, "mysql", func(c *target.Config) {
-		c.Ingest, c.Pool.MaxOpen, c.RequestTimeout = target.IngestDirect, 2, 700*time.Millisecond
-	})
+	s := serve(t, "mysql", "--ingest", "direct", "--pool-max-open", "2", "--request-timeout", "700ms")
 	s.slowRows(t, 40*time.Millisecond) // 50 a second on two connections
 	o := s.ingestion(t, "ingestion", 120, 8*time.Second)
 	o.Profile.Flows[0].Load.Baseline = spec.Baseline{Rate: 24, For: 5 * time.Second}
@@ -76,7 +73,7 @@ func TestLongDirectIngestionBreaks(t *testing.T) {
 func TestLongTooManyConnections(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.35)
-	s := serve(t, "mysql", func(c *target.Config) { c.Ingest, c.Pool.PerRequest = target.IngestDirect, true })
+	s := serve(t, "mysql", "--ingest", "direct", "--pool-per-request")
 	s.slowRows(t, 200*time.Millisecond) // at 60 a second 12 connections at a time
 	o := s.ingestion(t, "ingestion", 60, 6*time.Second)
 	o.Profile.Flows[0].Ledger.Lag = &spec.Lag{SQL: "SELECT 1500.5"}
@@ -113,7 +110,7 @@ func TestLongTooManyConnections(t *testing.T) {
 func TestLongFastAnswersDoNotPass(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.3)
-	s := serve(t, "mariadb", func(c *target.Config) { *c = queueing(*c) })
+	s := serve(t, "mariadb", queueing...)
 	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
 	o := s.ingestion(t, "ingestion", 160, 8*time.Second)
 	lags := 0

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/internal/testing/servicetest"
+
 	"github.com/go-sql-driver/mysql"
 
 	"assay.dev/assay/internal/judge/verdict"
@@ -17,14 +19,10 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/target"
 )
 
-// queueing is a service that answers first, and stores by INSERTs of few rows.
-func queueing(c target.Config) target.Config {
-	c.Ingest, c.IngestBatch, c.DrainTimeout = target.IngestChannel, 5, time.Minute
-	return c
-}
+// queueing are the flags of a service that answers first, and stores by INSERTs of few rows.
+var queueing = []string{"--ingest", "channel", "--ingest-batch", "5", "--drain-timeout", "1m"}
 
 // slowRows makes every row of the table events take longer by a trigger.
 func (s service) slowRows(t *testing.T, each time.Duration) {
@@ -81,7 +79,7 @@ func TestEndOfAQueueingService(t *testing.T) {
 			dsn.DBName = "shop"
 			s.dsn = dsn.FormatDSN()
 			pid := 0
-			s.url, pid = startReferenceProcess(t, s.dsn, serviceQueueEnv+"=1")
+			s.url, pid = servicetest.Start(t, s.dsn, queueing...)
 			s.slowRows(t, 50*time.Millisecond)
 			o := s.ingestion(t, "ingestion", 160, 6*time.Second)
 			o.Profile.Flows[0].Ledger.Cleanup = nil // to count the rows

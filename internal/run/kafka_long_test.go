@@ -16,7 +16,7 @@ func TestLongConsumerFallsBehind(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.35)
 	kafka := broker(t)
-	s := serve(t, "mysql", behind(kafka))
+	s := serve(t, "mysql", behind(kafka)...)
 	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
 	r := certify(t, s.throughKafka(t, kafka, 140, 5*time.Second))
 	v := verdict.Judge(r)

@@ -14,7 +14,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
-	"assay.dev/assay/lab/target"
 )
 
 // broker is a Kafka broker in this process.
@@ -54,12 +53,9 @@ func consumed(t *testing.T, c *kfake.Cluster, n int) *spec.Consumer {
 	return of
 }
 
-// behind is a service that answers once the broker has the event.
-func behind(c *kfake.Cluster) func(*target.Config) {
-	return func(t *target.Config) {
-		t.Ingest, t.IngestBatch, t.DrainTimeout = target.IngestKafka, 5, time.Minute
-		t.Kafka.Brokers = c.ListenAddrs()[0]
-	}
+// behind are the flags of a service that answers once the broker has the event.
+func behind(c *kfake.Cluster) []string {
+	return []string{"--ingest", "kafka", "--ingest-batch", "5", "--drain-timeout", "1m", "--kafka-brokers", c.ListenAddrs()[0]}
 }
 
 // throughKafka returns the options of a run of the profile ingestion-kafka.
@@ -84,7 +80,7 @@ func TestConsumerLagWithoutABroker(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.15)
 	kafka := broker(t)
-	s := serve(t, "mariadb", behind(kafka))
+	s := serve(t, "mariadb", behind(kafka)...)
 	o := s.throughKafka(t, kafka, 5, 10*time.Second)
 	for i := range o.Profile.Flows[0].SLOs {
 		if s := &o.Profile.Flows[0].SLOs[i]; s.Metric == metric.ConsumerLag {

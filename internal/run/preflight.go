@@ -71,7 +71,7 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 		return nil, err
 	}
 	found := doctor.Machine(s)
-	if err := errors.Join(refusal(found), CheckFaults(o.Profile, o.FaultNodes)); err != nil {
+	if err := errors.Join(refusal(found), CheckFaults(ctx, o.Profile, o.FaultNodes)); err != nil {
 		return nil, err
 	}
 	if err := CheckStubs(ctx, o); err != nil {

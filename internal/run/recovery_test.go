@@ -22,7 +22,7 @@ import (
 type absent struct{}
 
 func (absent) Names() []string                          { return []string{"a"} }
-func (absent) Ready(string) error                       { return nil }
+func (absent) Ready(context.Context, string) error      { return nil }
 func (absent) Do(context.Context, string, string) error { return nil }
 
 // A fault that the run could not inject is refused before the load.

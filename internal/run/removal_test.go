@@ -22,7 +22,6 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/target"
 )
 
 // unremoved is an engine whose workers are processes on this host, and cannot be removed
@@ -55,7 +54,7 @@ func (f *unremovedFleet) Close() error {
 func TestRowsThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	cpus(t, 0.2)
-	s := serve(t, "mariadb", func(c *target.Config) { c.Ingest = target.IngestBulk })
+	s := serve(t, "mariadb", "--ingest", "bulk")
 	db := mysqldtest.Open(t, s.dsn)
 	mysqldtest.Exec(t, db, "CREATE TRIGGER kept BEFORE DELETE ON events FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'events are kept'")
 	o := s.ingestion(t, "ingestion", 50, 3*time.Second)

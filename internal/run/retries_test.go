@@ -3,6 +3,7 @@
 package run_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
-	"assay.dev/assay/lab/target"
 )
 
 // A bank that is slow for 3 s: a service that sends calls again without a pause keeps it
@@ -56,12 +56,7 @@ func slowFor3s(t *testing.T, retries int) (v verdict.Verdict, found diagnose.Bot
 	b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "40ms"}, "concurrency": 3},
 		{"name": "inquiry", "match": "GET /charge/{id}", "latency": {"fixed": "5ms"}, "background": true}`,
 		`{"name": "slow", "from": "13s", "for": "3s", "endpoints": ["charge"], "latency_factor": 20}`)
-	s := serve(t, "mariadb", func(c *target.Config) {
-		c.Gateway.Retries, c.Gateway.Patience, c.Reconcile.After = retries, 200*time.Millisecond, time.Minute
-		if err := c.Gateway.URL.Set(b.url); err != nil {
-			t.Error(err)
-		}
-	})
+	s := serve(t, "mariadb", "--gateway-retries", strconv.Itoa(retries), "--gateway-patience", "200ms", "--reconcile-after", "1m", "--gateway-url", b.url)
 	// 3 slots of 40 ms take 75 calls a second: those of 30 payments, and not 4 times as many.
 	o := s.payments(t, spec.Load{
 		Unit: "tps", Target: 30, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 8, For: 8 * time.Second}, Hold: 14 * time.Second, Cooldown: time.Second,

@@ -24,7 +24,7 @@ import (
 )
 
 // childCommands are what the test binary runs when re-executed with that argument.
-var childCommands = map[string]func() error{serveCommand: runReferenceService, stubCommand: runStub}
+var childCommands = map[string]func() error{stubCommand: runStub}
 
 // performanceInsights is the API of all tests, which run in parallel.
 var performanceInsights *pitest.Router

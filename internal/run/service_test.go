@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,20 +19,18 @@ import (
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/mysqldtest"
-	"assay.dev/assay/lab/target"
-	"assay.dev/assay/lab/target/gateway"
+	"assay.dev/assay/internal/testing/servicetest"
 )
 
-// service is the reference service in this process, on a database server of its own.
+// service is the reference service, on a database server of its own.
 type service struct {
 	server *mysqld.Server
 	dsn    string // of the service's database
 	url    string
 }
 
-// serve starts both until the test ends; the service with its default configuration and
-// the changes.
-func serve(t *testing.T, flavour string, change ...func(*target.Config)) service {
+// serve starts both until the test ends; the service with the flags.
+func serve(t *testing.T, flavour string, flags ...string) service {
 	t.Helper()
 	s := service{server: mysqldtest.Start(t, flavour)}
 	c, err := mysql.ParseDSN(s.server.DSN())
@@ -42,24 +39,8 @@ func serve(t *testing.T, flavour string, change ...func(*target.Config)) service
 	}
 	c.DBName = "shop"
 	s.dsn = c.FormatDSN()
-	config := target.DefaultConfig()
-	config.Listen, config.DSN, config.DrainTimeout = "127.0.0.1:0", s.dsn, 2*time.Second
-	config.Gateway.Declines, config.Gateway.Timeouts = gateway.PerMode{}, gateway.PerMode{} // so that counts are exact
-	for _, c := range change {
-		c(&config)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan string, 1), make(chan error, 1)
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
-	go func() { ended <- target.Run(ctx, config, log, func(addr string) { ready <- addr }) }()
-	select {
-	case addr := <-ready:
-		s.url = "http://" + addr
-	case err := <-ended:
-		cancel()
-		t.Fatalf("reference service: %v", err)
-	}
-	t.Cleanup(func() { cancel(); <-ended }) // with a killed database it ends with an error
+	// Without declines and timeouts of the gateway, counts are exact.
+	s.url, _ = servicetest.Start(t, s.dsn, append([]string{"--gateway-declines", "0", "--gateway-timeouts", "0"}, flags...)...)
 	return s
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/internal/testing/servicetest"
+
 	"github.com/go-sql-driver/mysql"
 	"golang.org/x/sys/unix"
 
@@ -126,7 +128,7 @@ func newSoak(t *testing.T) *soak {
 	s.startDatabase(t)
 	t.Cleanup(func() { _ = s.server.Kill() })
 	root := s.account(t, "", "")
-	s.url = startReferenceService(t, root)
+	s.url, _ = servicetest.Start(t, root)
 	s.dsn = s.certifier(t, root)
 	self, err := os.Executable()
 	if err != nil {

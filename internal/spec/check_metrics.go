@@ -45,7 +45,7 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 // nameConflict says why a script may not register a metric; empty if it may.
 func nameConflict(name, typ string) (problem string) {
 	switch d, known := metric.Find(name); {
-	case known && d.InFrames() && !d.From(metric.SourceK6): // also if a collector sends it: frames of all sources are summed
+	case known && d.InFrames() && (!d.From(metric.SourceK6) || d.From(metric.SourceWorker)): // also if a collector sends it: frames of all sources are summed
 		return fmt.Sprintf("the script registers %s, which is a metric of Assay", quote(name))
 	case d.From(metric.SourceK6) && kindWord(d.Kind) != typ:
 		return fmt.Sprintf("the script registers %s as a %s, but in k6 it is a %s", quote(name), typ, kindWord(d.Kind))

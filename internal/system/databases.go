@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/record"
-	"assay.dev/assay/lab/stack"
 )
 
 // Databases are the database of a run, read by SQL, Performance Insights or both, and
@@ -78,15 +78,15 @@ func combine(db string, readers []string, env string) (d Databases, err error) {
 
 // DatabaseOrStack is the DSN of --db and ASSAY_DB together, or, without either, that of the
 // local stack that is up.
-func DatabaseOrStack(db, env string) (string, error) {
+func DatabaseOrStack(ctx context.Context, db, env string) (string, error) {
 	d, err := ParseDatabases(db, nil, env)
 	if err != nil || d.DSN != "" {
 		return d.DSN, err
 	}
-	if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil && state.Database.Ready {
-		return state.CollectorDSN(), nil
+	if state, err := localstack.Status(ctx, localstack.DefaultDir); err == nil && state != nil && state.Ready {
+		return state.Collector, nil
 	}
-	return "", hint.With(errors.New("no database is named, and no local stack is up"), "set ASSAY_DB to its DSN, or: assay stack up")
+	return "", hint.With(errors.New("no database is named, and no local stack is up"), "set ASSAY_DB to its DSN, or: assay-lab stack up")
 }
 
 func parseInsights(text string) (*database.Insights, error) {

@@ -5,12 +5,12 @@ import (
 
 	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/influx"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
-	"assay.dev/assay/lab/stack"
 )
 
 // Names of the checks of a profile's faults, and of its stubs.
@@ -43,18 +43,18 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 	all := append(doctor.Machine(s), decisions...)
 	var nodes run.Nodes
 	if s.Target == "" {
-		state, found := findStack()
+		state, found := findStack(ctx)
 		all = append(all, found)
 		if state != nil {
-			s.Target = state.TargetURL()
+			s.Target = state.Target
 			if !ownDatabase {
-				s.DSN, s.Insights, s.Nodes = state.CollectorDSN(), nil, state.NodesDSN()
+				s.DSN, s.Insights, s.Nodes = state.Collector, nil, state.NodesDSN
 			}
-			nodes = nodesOf(stack.DefaultDir, state)
+			nodes = nodesOf(localstack.DefaultDir, state)
 		}
 	}
 	for _, p := range profiles {
-		if err := run.CheckFaults(p, nodes); err != nil {
+		if err := run.CheckFaults(ctx, p, nodes); err != nil {
 			all = append(all, doctor.Finding{
 				Check: checkFaults, Profile: p.Name, State: doctor.Lacking, Observed: "no such node", Needed: "the nodes of the profile's faults", Why: err.Error(), Remedy: hint.Of(err),
 			})

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/change"
 	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/trial"
-	"assay.dev/assay/lab/stack"
 )
 
 // restoreTarget undoes the changes of a killed experiment on the target. It refuses if
@@ -19,8 +19,8 @@ func (o Options) restoreTarget(ctx context.Context) error {
 	if err != nil || j == nil {
 		return err
 	}
-	free, err := stack.Reserve(stack.DefaultDir)
-	if errors.Is(err, stack.ErrInUse) {
+	free, err := localstack.Reserve(localstack.DefaultDir)
+	if errors.Is(err, localstack.ErrInUse) {
 		return hint.With(fmt.Errorf("an experiment on %s is running: %s", o.Target, j.Experiment), "wait until it has ended")
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func (o Options) restore(ctx context.Context, p *trial.Progress) error {
 	p.Note("restoring what the interrupted " + j.Experiment + " changed")
 	w := &change.System{Journal: j, DSN: o.Databases.DSN, Executable: o.Executable, Log: o.Log}
 	if j.Target == "" {
-		w.Dir, w.DSN = stack.DefaultDir, ""
+		w.Dir, w.DSN = localstack.DefaultDir, ""
 	}
 	if err := change.Replay(ctx, w); err != nil {
 		return &change.NotRestoredError{Err: err}
@@ -49,7 +49,7 @@ func (o Options) restore(ctx context.Context, p *trial.Progress) error {
 
 // journal is the journal of an experiment on this system; nil: none.
 func (o Options) journal() (*journal.Journal, error) {
-	j, err := journal.Open(stack.DefaultDir)
+	j, err := journal.Open(localstack.DefaultDir)
 	if err != nil || j == nil || !change.Concerns(j, o.Target) {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package system
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"assay.dev/assay/internal/doctor"
-	"assay.dev/assay/lab/stack"
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 )
 
 // checkStack is the name of the check of the local stack.
@@ -12,30 +15,28 @@ const checkStack = "stack"
 
 // findStack checks that the local stack is up or can be started, and returns its state
 // if it is up.
-func findStack() (*stack.State, doctor.Finding) {
+func findStack(ctx context.Context) (*localstack.State, doctor.Finding) {
 	f := doctor.Finding{Check: checkStack, State: doctor.OK, Needed: "up, or can be started"}
-	lacking := func(observed, why, remedy string) (*stack.State, doctor.Finding) {
-		f.State, f.Observed, f.Why, f.Remedy = doctor.Lacking, observed, why, remedy
+	lacking := func(observed string, err error, remedy string) (*localstack.State, doctor.Finding) {
+		f.State, f.Observed, f.Why, f.Remedy = doctor.Lacking, observed, err.Error(), remedy
 		return nil, f
 	}
-	state, processes, err := stack.Status(stack.DefaultDir)
+	state, err := localstack.Status(ctx, localstack.DefaultDir)
 	if err != nil {
-		return lacking("not known", err.Error(), "assay stack status")
+		return lacking("not known", err, cmp.Or(hint.Of(err), "assay-lab stack status"))
 	}
-	down := ""
-	for _, p := range processes {
-		if p.Condition != stack.IsUp && p.Name != stack.InfluxName { // a run is possible without InfluxDB
-			down = fmt.Sprintf("%s is %s", p.Name, p.Condition)
-		}
-	}
-	if state != nil && down == "" {
-		f.Observed = "up, at " + state.TargetURL()
+	if state != nil && state.Down == "" {
+		f.Observed = "up, at " + state.Target
 		return state, f
 	}
-	server, err := stack.Server(stack.DefaultDir)
+	server, err := localstack.Server(ctx, localstack.DefaultDir)
 	if err != nil {
-		return lacking("down, and cannot be started", err.Error(), "apt-get install mariadb-server-core; or name another service with --target")
+		return lacking("down, and cannot be started", err, "apt-get install mariadb-server-core; or name another service with --target")
 	}
-	f.Observed = fmt.Sprintf("%s; certify starts it, with %s %s, or: assay stack up", down, server.Flavour, server.Version)
+	down := "target is down"
+	if state != nil {
+		down = state.Down
+	}
+	f.Observed = fmt.Sprintf("%s; certify starts it, with %s, or: assay-lab stack up", down, server)
 	return nil, f
 }

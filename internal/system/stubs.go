@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect"
 	"assay.dev/assay/internal/observe/collect/stubs"
 	"assay.dev/assay/internal/quantity"
@@ -26,7 +27,6 @@ import (
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
-	"assay.dev/assay/lab/stack"
 )
 
 const (
@@ -90,7 +90,7 @@ func (s *System) startStubs(ctx context.Context, o Options, used []usedStub, p *
 }
 
 func (s *System) startStub(ctx context.Context, o Options, u usedStub, address string) error {
-	path := filepath.Join(stack.DefaultDir, "log", "stub-"+u.name+".log")
+	path := filepath.Join(localstack.DefaultDir, "log", "stub-"+u.name+".log")
 	log, err := process.OpenLog(path)
 	if err != nil {
 		return err
@@ -192,9 +192,9 @@ func callingStubs(given, running []string, used []usedStub, profiles []spec.Prof
 			}
 		}
 	case running != nil && len(used) == 1 && !strings.Contains(strings.Join(running, " "), used[0].url):
-		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay stack down, certify starts one that does", used[0].name))
+		p.Note(fmt.Sprintf("the reference service that is up does not call the stub %s: after assay-lab stack down, certify starts one that does", used[0].name))
 	case running != nil && len(used) == 0 && called != "":
-		p.Note(fmt.Sprintf("the reference service that is up calls %s, which is no stub of the profile: assay stack down stops it, and certify starts one with its own gateway", called))
+		p.Note(fmt.Sprintf("the reference service that is up calls %s, which is no stub of the profile: assay-lab stack down stops it, and certify starts one with its own gateway", called))
 	}
 	if running != nil {
 		return given, nil
@@ -203,12 +203,12 @@ func callingStubs(given, running []string, used []usedStub, profiles []spec.Prof
 }
 
 // runningArgs are the arguments of the reference service that is up, not nil; nil: none is.
-func runningArgs() []string {
-	state, _, err := stack.Status(stack.DefaultDir)
-	if err != nil || state == nil || !state.Target.Process.Alive() {
+func runningArgs(ctx context.Context) []string {
+	state, err := localstack.Status(ctx, localstack.DefaultDir)
+	if err != nil || state == nil {
 		return nil
 	}
-	return append([]string{}, state.Target.Args...)
+	return state.TargetArgs
 }
 
 // valueOf is the last value of a flag in arguments, "--flag value" or "--flag=value"; empty:

@@ -38,7 +38,7 @@ func TestStubsOf(t *testing.T) {
 
 // What the stub of one profile lacks is not said of another's.
 func TestExamineStubs(t *testing.T) {
-	file := spec.File{Path: filepath.Join("..", "..", "..", "thresholds.json")}
+	file := spec.File{Path: filepath.Join("..", "..", "thresholds.json")}
 	of := func(name, port, path string) spec.Profile {
 		return spec.Profile{Name: name, Stubs: map[string]spec.Stub{"bank": {URL: "http://127.0.0.1:" + port, File: path}}}
 	}

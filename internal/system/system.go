@@ -7,11 +7,11 @@ import (
 	"log/slog"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/influx"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
-	"assay.dev/assay/lab/stack"
 )
 
 // Options select the system.
@@ -22,12 +22,12 @@ type Options struct {
 	// database (--db was given).
 	OwnDatabase bool
 	Influx      influx.Access
-	Executable  string         // this program
-	Stack       stack.Options  // of a local stack that is started; zero: its defaults
-	File        spec.File      // the thresholds file, to whose folder paths are relative
-	Profiles    []spec.Profile // whose stubs are started with the local stack
-	StubToken   string         // of stubs that run already; empty: none is given
-	KeepStack   bool           // do not stop a stack that was started
+	Executable  string             // this program
+	Stack       localstack.Options // of a local stack that is started; zero: its defaults
+	File        spec.File          // the thresholds file, to whose folder paths are relative
+	Profiles    []spec.Profile     // whose stubs are started with the local stack
+	StubToken   string             // of stubs that run already; empty: none is given
+	KeepStack   bool               // do not stop a stack that was started
 	Log         *slog.Logger
 	Console     *trial.Console
 	// CheckMachine finds what this machine lacks for the runs. It is called before the
@@ -91,7 +91,7 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err := o.CheckMachine(); err != nil {
 		return o.Influx, err
 	}
-	free, err := stack.Reserve(stack.DefaultDir)
+	free, err := localstack.Reserve(localstack.DefaultDir)
 	if err != nil {
 		return o.Influx, err
 	}
@@ -101,21 +101,20 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err := o.restore(ctx, p); err != nil {
 		return o.Influx, err
 	}
-	o.Stack.Executable = o.Executable
 	used, err := stubsOf(o.File, o.Profiles)
 	if err != nil {
 		return o.Influx, err
 	}
-	if o.Stack.TargetArgs, err = callingStubs(o.Stack.TargetArgs, runningArgs(), used, o.Profiles, p); err != nil {
+	if o.Stack.TargetArgs, err = callingStubs(o.Stack.TargetArgs, runningArgs(ctx), used, o.Profiles, p); err != nil {
 		return o.Influx, err
 	}
-	state, started, err := stack.Up(ctx, o.Stack, o.Log)
+	state, started, err := localstack.Up(ctx, localstack.DefaultDir, o.Stack)
 	if err != nil {
 		return o.Influx, err
 	}
-	if started != (stack.Parts{}) && !o.KeepStack {
+	if started != (localstack.Parts{}) && !o.KeepStack {
 		s.release = append(s.release, func() {
-			if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir, started); err != nil {
+			if err := localstack.Down(context.WithoutCancel(ctx), localstack.DefaultDir, started); err != nil {
 				o.Log.Error("stack not stopped", "error", err)
 			}
 		})
@@ -123,33 +122,33 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err := s.startStubs(ctx, o, used, p); err != nil {
 		return o.Influx, err
 	}
-	s.Target = state.TargetURL()
+	s.Target = state.Target
 	p.Note("no --target: using the reference service at " + s.Target)
 	if !o.OwnDatabase {
 		if o.Databases.named() {
 			p.Note("ignoring ASSAY_DB: without --target, the database is that of the local stack")
 		}
-		s.Databases.DSN, s.Databases.Insights = state.CollectorDSN(), nil
-		s.nodes = state.NodesDSN()
+		s.Databases.DSN, s.Databases.Insights = state.Collector, nil
+		s.nodes = state.NodesDSN
 	}
-	s.faultNodes = nodesOf(stack.DefaultDir, state)
+	s.faultNodes = nodesOf(localstack.DefaultDir, state)
 	if o.Influx.URL == "" {
-		return influx.Access{URL: state.InfluxURL(), Token: state.InfluxToken()}, nil
+		return influx.Access{URL: state.InfluxURL, Token: state.InfluxAuth}, nil
 	}
 	return o.Influx, nil
 }
 
 // InfluxOrStack is the named InfluxDB, or else that of the local stack; an error if there
 // is neither.
-func InfluxOrStack(a influx.Access) (influx.Access, error) {
+func InfluxOrStack(ctx context.Context, a influx.Access) (influx.Access, error) {
 	if a.URL == "" {
-		if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil {
-			a = influx.Access{URL: state.InfluxURL(), Token: state.InfluxToken()}
+		if state, err := localstack.Status(ctx, localstack.DefaultDir); err == nil && state != nil {
+			a = influx.Access{URL: state.InfluxURL, Token: state.InfluxAuth}
 		}
 	}
 	if a.URL == "" {
 		return a, hint.With(errors.New("no InfluxDB is named, and no local stack has one"),
-			"set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password; or: assay stack up")
+			"set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password; or: assay-lab stack up")
 	}
 	return a, nil
 }

@@ -9,18 +9,19 @@ import (
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/run"
 )
 
 // Maker makes a run and judges it.
-type Maker func(context.Context, run.Options, *Progress) (Result, error)
+type Maker func(context.Context, run.Options, *Progress) (sealed.Result, error)
 
 // Certify makes one run, publishes its certificate, signed if there is a key, and
 // appends it to the summary of the CI job. Before the load it reports the SLOs that
 // the plan cannot decide. latest is the folder of runs whose link "latest" is set to
 // this run; empty: no link is set. maker is Run, or makes the run elsewhere.
-func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string, maker Maker) (Result, issue.Issue, error) {
+func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string, maker Maker) (sealed.Result, issue.Issue, error) {
 	p := c.Progress(o.Profile.Name)
 	p.First = func() { p.forecast(o) }
 	r, err := maker(ctx, o, p)
@@ -32,7 +33,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 			fmt.Fprintf(c.W, "%s: the run is in %s: %s\n", o.Profile.Name, page.Message(o.Dir), page.Message(err.Error()))
 		}
 	}
-	i, err := Publish(o.Dir, r, key)
+	i, err := sealed.Publish(o.Dir, r, key)
 	if err != nil {
 		return r, i, err
 	}
@@ -63,7 +64,7 @@ func (p *Progress) forecast(o run.Options) {
 
 // Next lists the reports to open, and the next step: for the first run that is not
 // PASS, else for the last. runs and results have the same length, at least 1.
-func Next(runs []run.Options, results []Result) string {
+func Next(runs []run.Options, results []sealed.Result) string {
 	var b strings.Builder
 	next := len(results) - 1
 	for i := len(results) - 1; i >= 0; i-- {
@@ -72,7 +73,7 @@ func Next(runs []run.Options, results []Result) string {
 		}
 	}
 	for i := range results {
-		fmt.Fprintf(&b, "open  %s\n", filepath.Join(runs[i].Dir, htmlFile))
+		fmt.Fprintf(&b, "open  %s\n", filepath.Join(runs[i].Dir, sealed.HTMLFile))
 	}
 	fmt.Fprintf(&b, "next  %s\n", nextStep(runs[next], results[next]))
 	return b.String()

@@ -8,13 +8,14 @@ import (
 
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/issue"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 )
 
 // nextStep is the one thing to do after a certified run.
-func nextStep(o run.Options, r Result) string {
+func nextStep(o run.Options, r sealed.Result) string {
 	switch r.Verdict.Outcome {
 	case verdict.Pass:
 		return afterPass(o.File, o.Profile.Name, o.Dir)

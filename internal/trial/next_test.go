@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/issue"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
@@ -55,7 +56,7 @@ func TestAfterInconclusive(t *testing.T) {
 		"stages":          {stages, latency(0.5), "hold longer, raise the rate, or use a lower percentile"},
 	} {
 		o := run.Options{Profile: spec.Profile{Name: "payment", Flows: []spec.Flow{{Scenario: "a.js", Timeout: time.Second, Load: c.load, SLOs: c.slos}}}, Workers: 1, Scope: spec.ScopeSmoke, Runs: t.TempDir()}
-		if got := nextStep(o, Result{Verdict: verdict.Verdict{Outcome: verdict.Inconclusive}}); got != c.want {
+		if got := nextStep(o, sealed.Result{Verdict: verdict.Verdict{Outcome: verdict.Inconclusive}}); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/observe/influx"
 )
 
@@ -11,7 +12,7 @@ import (
 const verdictTimeout = 3 * time.Second
 
 // Push writes every second of a judged run, and its verdict, to InfluxDB.
-func Push(ctx context.Context, server *influx.Server, r Result, c *Console) error {
+func Push(ctx context.Context, server *influx.Server, r sealed.Result, c *Console) error {
 	about, printed := aboutOf(r), time.Now()
 	return influx.Push(ctx, server, about, r.Record.Timeline, verdictEvent(about, r), func(done, of int) {
 		if now := time.Now(); done == of || now.Sub(printed) >= time.Second {
@@ -23,17 +24,17 @@ func Push(ctx context.Context, server *influx.Server, r Result, c *Console) erro
 
 // showVerdict writes the verdict as an event, also after ctx is done: an interrupted
 // run has a verdict too.
-func showVerdict(ctx context.Context, server *influx.Server, r Result) error {
+func showVerdict(ctx context.Context, server *influx.Server, r sealed.Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verdictTimeout)
 	defer cancel()
 	defer server.Close()
 	return influx.WriteEvents(ctx, server, verdictEvent(aboutOf(r), r))
 }
 
-func aboutOf(r Result) influx.RunInfo {
+func aboutOf(r sealed.Result) influx.RunInfo {
 	return influx.NewRunInfo(r.Record.Plan, r.Record.Environment, r.Record.Facts.T0)
 }
 
-func verdictEvent(a influx.RunInfo, r Result) []influx.Point {
+func verdictEvent(a influx.RunInfo, r sealed.Result) []influx.Point {
 	return influx.Verdict(a, r.Record.Facts.Ended, r.Verdict.Outcome.String(), r.Verdict.Claim)
 }

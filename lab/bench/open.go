@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
-	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/version"
 )
 
 const (
@@ -137,7 +137,7 @@ func (b *bench) recordOf(ctx context.Context, of recording) (record.Run, error) 
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
 		Workers: 1, Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
-		Tool: trial.Tool(), // of the same build as the binary: else it may not join
+		Tool: version.Tool(), // of the same build as the binary: else it may not join
 		Log:  slog.Default(), Progress: of.progress,
 	}
 	if err := run.Run(ctx, o); err != nil {

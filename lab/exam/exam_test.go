@@ -185,7 +185,7 @@ func (e faultCase) options(t *testing.T, r *testbed, url string) run.Options {
 func copyScripts(t *testing.T) string {
 	t.Helper()
 	project := t.TempDir()
-	exam := filepath.Join(project, "internal", "lab", "exam")
+	exam := filepath.Join(project, "lab", "exam")
 	if err := os.CopyFS(filepath.Join(project, "scenarios"), os.DirFS("../../scenarios")); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is `assay target`.
+// serve is `assay-lab target`.
 func serve(args []string) error {
 	config := target.DefaultConfig()
 	flags := pflag.NewFlagSet(asService, pflag.ContinueOnError)

@@ -12,7 +12,7 @@ import (
 // cut cuts a node off.
 func (c *nodes) cut(n *Node) error {
 	if !c.alive(n) {
-		return hint.With(fmt.Errorf("node %s does not run", n.Name), "start it: assay stack node start "+n.Name)
+		return hint.With(fmt.Errorf("node %s does not run", n.Name), "start it: assay-lab stack node start "+n.Name)
 	}
 	if !firewall.Allowed() {
 		return fmt.Errorf("cut off node %s: %w", n.Name, firewall.ErrPermission)

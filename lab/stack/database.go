@@ -98,7 +98,7 @@ func (c *nodes) ensureEach(ctx context.Context) error {
 			err := server.Ping(ping)
 			cancel()
 			if err != nil {
-				return fmt.Errorf("the database server (pid %d) does not answer: %w: run `assay stack down` first", server.Pid(), err)
+				return fmt.Errorf("the database server (pid %d) does not answer: %w: run `assay-lab stack down` first", server.Pid(), err)
 			}
 		}
 		if err := c.bring(ctx, n, true); err != nil {
@@ -167,7 +167,7 @@ func (f folder) find(s *State) error {
 		switch {
 		case err != nil: // none runs there
 		case dir != f.database():
-			return hint.With(fmt.Errorf("a database node runs in %s, and the state of the stack is lost", dir), "assay stack down, assay stack up")
+			return hint.With(fmt.Errorf("a database node runs in %s, and the state of the stack is lost", dir), "assay-lab stack down, assay-lab stack up")
 		default:
 			s.Cluster = single(server.Port())
 			s.Database = Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary()}

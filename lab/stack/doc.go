@@ -4,5 +4,5 @@
 //
 // Input: a folder and ports. Output: processes that outlive the command that started
 // them, and a state file by which the next command finds them, with their identities,
-// ports, users and passwords. `assay stack up|down|status` call Up, Down and Status.
+// ports, users and passwords. `assay-lab stack up|down|status` call Up, Down and Status.
 package stack

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/mysqld/replication"
@@ -19,8 +21,8 @@ func Stop(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	release, err := Reserve(dir)
-	if errors.Is(err, ErrInUse) {
+	release, err := localstack.Reserve(dir)
+	if errors.Is(err, localstack.ErrInUse) {
 		return hint.With(errors.New("a run uses the local stack"), "wait until it has ended, or interrupt it with Ctrl-C, and stop the stack then")
 	}
 	if err != nil {

@@ -44,7 +44,7 @@ func (c *nodes) ensureGroup(ctx context.Context) error {
 
 // errNoQuorum: the nodes that run cannot let others join.
 func errNoQuorum(err error) error {
-	return hint.With(fmt.Errorf("no running node belongs to a group with a majority: %w", err), "begin the group again: assay stack down, assay stack up")
+	return hint.With(fmt.Errorf("no running node belongs to a group with a majority: %w", err), "begin the group again: assay-lab stack down, assay-lab stack up")
 }
 
 // awaitQuorum finds a node that belongs to the group, if there still is one.
@@ -105,7 +105,7 @@ func (c *nodes) begin(ctx context.Context, servers []*Node) (_ *Node, err error)
 	}
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("begin group: %w", err),
-			fmt.Sprintf("keep the data of one node: rm -r the folder of the others below %s, and assay stack up copies it", c.folder.node(c.cluster.Topology, "")))
+			fmt.Sprintf("keep the data of one node: rm -r the folder of the others below %s, and assay-lab stack up copies it", c.folder.node(c.cluster.Topology, "")))
 	}
 	return c.cluster.node(best)
 }

@@ -147,5 +147,5 @@ func (c *nodes) launchArbitrator(ctx context.Context, n *Node) error {
 
 // withCopyHint says how a node that cannot catch up gets its data again.
 func (c *nodes) withCopyHint(n *Node, err error) error {
-	return hint.Or(err, fmt.Sprintf("if it has missed more than its peers keep, copy it again: assay stack down, rm -r %s, assay stack up --topology %s", c.dir(n), c.cluster.Topology))
+	return hint.Or(err, fmt.Sprintf("if it has missed more than its peers keep, copy it again: assay-lab stack down, rm -r %s, assay-lab stack up --topology %s", c.dir(n), c.cluster.Topology))
 }

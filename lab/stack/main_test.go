@@ -29,7 +29,7 @@ import (
 	"assay.dev/assay/lab/stack/health"
 )
 
-// upEnv names a folder for which the test binary runs `assay stack up`.
+// upEnv names a folder for which the test binary runs `assay-lab stack up`.
 const upEnv = "ASSAY_TEST_STACK_UP"
 
 // TestMain lets the test binary also be the assay binary that a stack runs as `assay

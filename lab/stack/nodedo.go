@@ -41,7 +41,7 @@ func NodeDo(ctx context.Context, dir, node string, do Action) error {
 	if err != nil {
 		return err
 	}
-	down := hint.With(fmt.Errorf("%s node %s: the stack is down", do, node), "start it: assay stack up --topology multi-primary")
+	down := hint.With(fmt.Errorf("%s node %s: the stack is down", do, node), "start it: assay-lab stack up --topology multi-primary")
 	if s == nil || s.Cluster == nil {
 		return down
 	}
@@ -104,7 +104,7 @@ func NodeReady(dir, node string) error {
 			continue
 		}
 		if p.Condition != IsUp {
-			return hint.With(fmt.Errorf("node %s is %s", node, p.Condition), "bring it back: assay stack node start "+node)
+			return hint.With(fmt.Errorf("node %s is %s", node, p.Condition), "bring it back: assay-lab stack node start "+node)
 		}
 		return nil
 	}

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/servers/mysqld"
 )
 
 // Defaults of Options. The ports differ from those of system instances.
 const (
-	DefaultDir        = ".assay"
+	DefaultDir        = localstack.DefaultDir
 	DefaultDBPort     = 13306
 	DefaultTargetPort = 18080
 	DefaultInfluxPort = 18086
@@ -30,8 +32,8 @@ type Options struct {
 	InfluxPort int           // default DefaultInfluxPort
 	Influxd    string        // the InfluxDB program; default: influxd.Find, else the one used before; without one there is no InfluxDB
 	DBArgs     []string      // further options of the database server
-	TargetArgs []string      // further arguments of `assay target`
-	Executable string        // the assay binary to run as `assay target`; default this program
+	TargetArgs []string      // further arguments of the reference service
+	Executable string        // the program to run as `assay-lab target`; default this program
 }
 
 // folder is the paths of a stack.
@@ -86,7 +88,7 @@ func Server(dir string) (mysqld.Binary, error) {
 // database node runs.
 func (o Options) complete(s *State, running bool) (Options, error) {
 	differs := func(option string, is, want any) error {
-		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", option, is, want)
+		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay-lab stack down` first", option, is, want)
 	}
 	if c := s.Cluster; c != nil {
 		proxy := c.Proxy != nil
@@ -156,12 +158,12 @@ func (o Options) complete(s *State, running bool) (Options, error) {
 	if o.Executable == "" {
 		var err error
 		if o.Executable, err = os.Executable(); err != nil {
-			return o, fmt.Errorf("find the assay binary: %w", err)
+			return o, fmt.Errorf("find assay-lab: %w", err)
 		}
 	}
 	// Checked before the database is started, which takes seconds.
 	if _, err := exec.LookPath(o.Executable); err != nil {
-		return o, fmt.Errorf("find the assay binary: %w", err)
+		return o, fmt.Errorf("find assay-lab: %w", err)
 	}
 	return o, nil
 }

@@ -6,30 +6,22 @@ import (
 	"log/slog"
 	"slices"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/servers/mysqld"
 )
 
 // Setup is the configuration of a stack that experiments change.
-type Setup struct {
-	Database []string `json:"database"` // additional options of the server
-	Target   []string `json:"target"`   // arguments of the reference service
-	Ports    Ports    `json:"ports"`
-	Topology Topology `json:"topology,omitempty"`
-	Proxy    bool     `json:"proxy,omitempty"`
-}
+type Setup = localstack.Setup
 
 // Ports of a stack.
-type Ports struct {
-	Database int `json:"database"`
-	Target   int `json:"target"`
-	Influx   int `json:"influx"`
-}
+type Ports = localstack.Ports
 
 // Setup is the current configuration.
 func (s *State) Setup() Setup {
 	setup := Setup{
 		Database: slices.Clone(s.Database.Args), Target: slices.Clone(s.Target.Args),
-		Ports: Ports{s.Database.Port, s.Target.Port, s.Influx.Port},
+		Ports: Ports{Database: s.Database.Port, Target: s.Target.Port, Influx: s.Influx.Port},
 	}
 	if s.Cluster != nil {
 		setup.Topology, setup.Proxy = s.Cluster.Topology, s.Cluster.Proxy != nil

@@ -31,7 +31,7 @@ func (c *nodes) seed(ctx context.Context, u *startup) error {
 		from, empty = empty[0], empty[1:]
 	}
 	if c.alive(from) {
-		return hint.With(fmt.Errorf("node %s has no data, and node %s, whose data it would get, is running", empty[0].Name, from.Name), "assay stack down, assay stack up")
+		return hint.With(fmt.Errorf("node %s has no data, and node %s, whose data it would get, is running", empty[0].Name, from.Name), "assay-lab stack down, assay-lab stack up")
 	}
 	u.log.Info("making the data of the nodes")
 	stop := len(u.stops)

@@ -145,7 +145,7 @@ func TestTwoUps(t *testing.T) {
 		"target arguments": {Dir: o.Dir, TargetArgs: []string{"--other"}},
 	} {
 		_, _, err := stack.Up(t.Context(), other, nil)
-		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "assay stack down") {
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "assay-lab stack down") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/mysqld/replication"
@@ -13,13 +15,13 @@ import (
 )
 
 // Topology is which database nodes a stack has, and how they replicate.
-type Topology string
+type Topology = localstack.Topology
 
 // The topologies.
 const (
-	Single       Topology = "single"        // node a
-	Replica      Topology = "replica"       // a is written, b follows a's binlog and is only read
-	MultiPrimary Topology = "multi-primary" // a and b are written; an arbitrator votes
+	Single       = localstack.Single
+	Replica      = localstack.Replica
+	MultiPrimary = localstack.MultiPrimary
 )
 
 // Topologies are all of them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay.dev/assay/internal/localstack"
 	collect "assay.dev/assay/internal/observe/collect/mysql"
 	"assay.dev/assay/internal/servers/firewall"
 	"assay.dev/assay/internal/testing/budget"
@@ -167,7 +168,7 @@ func TestTwoWriters(t *testing.T) {
 	l.write("b")
 	l.await("a")
 	l.collects("a", "b")
-	release, err := stack.Reserve(l.dir) // as a run does
+	release, err := localstack.Reserve(l.dir) // as a run does
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,24 +8,26 @@ import (
 	"os"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/process"
 )
 
 // Parts selects components of the stack.
-type Parts struct{ Database, Influx, Target bool }
+type Parts = localstack.Parts
 
 // All is the whole stack.
 var All = Parts{Database: true, Influx: true, Target: true}
 
-// withPortHint names the command that sets the ports: callers other than `assay stack
+// withPortHint names the command that sets the ports: callers other than `assay-lab stack
 // up` cannot set them.
 func withPortHint(err error) error {
 	if !errors.Is(err, process.ErrPortTaken) {
 		return err
 	}
-	return hint.With(err, "stop the process that listens there (the stack of another folder?), or start the stack on other ports: assay stack up --db-port N --target-port M --influx-port K")
+	return hint.With(err, "stop the process that listens there (the stack of another folder?), or start the stack on other ports: assay-lab stack up --db-port N --target-port M --influx-port K")
 }
 
 // Up ensures that the stack runs with these options. It keeps running components and

@@ -105,7 +105,7 @@ type Config struct {
 	OTLP string
 }
 
-// DefaultConfig is the configuration of `assay target`: every statement auto-committed,
+// DefaultConfig is the configuration of `assay-lab target`: every statement auto-committed,
 // as in report A, and a sufficient pool.
 func DefaultConfig() Config {
 	return Config{

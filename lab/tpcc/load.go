@@ -50,7 +50,7 @@ func Load(ctx context.Context, db *sql.DB, schema string, s Scale, progress func
 	}
 	if complete {
 		return hint.With(fmt.Errorf("schema %s holds a load of %d warehouses", schema, found.Warehouses),
-			"use it, or drop it: assay tpcc drop, with the same --schema and --db")
+			"use it, or drop it: assay-lab tpcc drop, with the same --schema and --db")
 	}
 	if err := clear(ctx, db, schema); err != nil {
 		return err

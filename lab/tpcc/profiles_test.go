@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/thresholds"
 	"assay.dev/assay/lab/tpcc"
 )
 
 // The profiles check the conditions, each on the schemas that it writes to.
 func TestProfilesCheckTheConditions(t *testing.T) {
 	t.Parallel()
-	file, err := trial.ReadThresholds(t.Context(), "../../thresholds.json")
+	file, err := thresholds.Read(t.Context(), "../../thresholds.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestNotLoaded(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
-	says("load it with: assay tpcc load --warehouses N --schema tpcc")
+	says("load it with: assay-lab tpcc load --warehouses N --schema tpcc")
 	if err := load(t, db, "tpcc", small); err != nil {
 		t.Fatal(err)
 	}

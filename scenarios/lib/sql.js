@@ -27,7 +27,7 @@ export function nodes() {
 export function node(name) {
   const all = nodes();
   if (!all[name]) {
-    throw new Error(`ASSAY_DB_NODES has no node ${name}, only ${Object.keys(all).join(', ')}: add its DSN, or start a stack with it: assay stack up --topology multi-primary --proxy`);
+    throw new Error(`ASSAY_DB_NODES has no node ${name}, only ${Object.keys(all).join(', ')}: add its DSN, or start a stack with it: assay-lab stack up --topology multi-primary --proxy`);
   }
   return all[name];
 }

@@ -1,4 +1,4 @@
-// The five transactions of TPC-C (revision 5.11, clause 2), on the tables that `assay tpcc
+// The five transactions of TPC-C (revision 5.11, clause 2), on the tables that `assay-lab tpcc
 // load` makes. What they measure is like TPC-C, and unaudited: there are no terminals, and
 // neither keying nor think time, so a rate is no tpmC.
 //
@@ -33,10 +33,10 @@ export function scaleOf(db, schema) {
   try {
     loaded = db.query('SELECT warehouses, items, customers, complete FROM tpcc_load')[0];
   } catch (e) {
-    throw new Error(`schema ${schema} cannot be used (${e.message}): load it with: assay tpcc load --warehouses N --schema ${schema}`);
+    throw new Error(`schema ${schema} cannot be used (${e.message}): load it with: assay-lab tpcc load --warehouses N --schema ${schema}`);
   }
   if (!loaded || !loaded.complete) {
-    throw new Error(`the load of schema ${schema} is not complete: run assay tpcc load --warehouses N --schema ${schema}`);
+    throw new Error(`the load of schema ${schema} is not complete: run assay-lab tpcc load --warehouses N --schema ${schema}`);
   }
   return { warehouses: loaded.warehouses, items: loaded.items, customers: loaded.customers };
 }

@@ -21,7 +21,6 @@ import (
 type Options struct {
 	Key      *signature.PublicKey // the issuer's; nil: not given
 	Now      time.Time
-	Tool     record.Tool      // this program
 	Database *record.Database // in its current state; nil: not given
 	Required Required
 
@@ -57,7 +56,7 @@ func Verify(path string, o Options) (r Report, err error) {
 		func() { checkFiles(&r, f); checkSeal(&r, f, o) },
 		func() { checkEvidence(&r, f, manifest) },
 		func() {
-			run, opened := checkVerdict(&r, f, o.Tool)
+			run, opened := checkVerdict(&r, f)
 			checkExpiry(&r, f, o.Now)
 			checkFingerprint(&r, f, run, opened)
 			checkDatabase(&r, f, o.Database)

@@ -55,7 +55,7 @@ func write(t *testing.T, dir, sub string, c certificate.Certificate, key *signat
 }
 
 func options(key *signature.PrivateKey) Options {
-	o := Options{Now: synthetic.T0.Add(time.Hour), Tool: record.Tool{Version: "v0.0.0", Revision: "synthetic"}}
+	o := Options{Now: synthetic.T0.Add(time.Hour)}
 	if key != nil {
 		public := key.Public()
 		o.Key = &public

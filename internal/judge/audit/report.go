@@ -265,7 +265,20 @@ func (r *Report) purpose() page.Facts {
 		{Name: "Service", Text: buildsText(c.Environment.Service)},
 		{Name: "Thresholds", Text: thresholds},
 		{Name: "Tool", Text: toolText(c.Environment.Tool)},
+		{Name: "Judged by", Text: buildText(c.JudgedBy)},
 		{Name: "Issued", Text: c.Issued.Format(time.RFC3339)},
 		{Name: "Run", Text: c.Run},
 	}
+}
+
+// toolText names the program that made the record.
+func toolText(t record.Tool) string {
+	text := "tool revision " + t.Revision
+	if t.Revision == "" {
+		text = "a tool of unknown revision"
+	}
+	if t.Dirty {
+		text += " (changed sources)"
+	}
+	return text
 }

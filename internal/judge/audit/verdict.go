@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// checkVerdict recomputes the certificate from the evidence: it must be the same, byte
-// for byte.
-func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
+// checkVerdict recomputes the certificate from the evidence. By the build that made it, it must
+// be the same, byte for byte; by another one in all decisions and figures.
+func checkVerdict(r *Report, f files) (run record.Run, opened bool) {
 	run, opened = openRun(r, f)
 	if !opened {
 		r.add(Verdict, NotChecked, "the evidence cannot be read")
@@ -30,30 +30,33 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 		again = again.SignedBy(*f.stated.Issuer, f.stated.Evidence.Sealed)
 	}
 	data, err := certificate.Marshal(again)
+	by, this := f.stated.JudgedBy, certificate.ThisBuild()
 	switch {
 	case err != nil:
 		r.add(Verdict, Failed, "%v", err)
 	case bytes.Equal(data, f.data):
 		r.add(Verdict, OK, "%s, the same when recomputed from the evidence", again.Verdict)
+	case by != nil && *by == this:
+		r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s", again.Verdict, differingFields(f.data, data))
 	default:
-		why := ""
-		if made := run.Plan.Tool; made.Revision == "" || made.Revision != tool.Revision || made.Dirty || tool.Dirty {
-			why = "; the run was made by " + toolText(made) + ", this is " + toolText(tool) + ": verify with the version that judged it"
+		if places := differingDecisions(f.data, data); len(places) > 0 {
+			r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s; it was judged by %s, this is %s: verify with the build that judged it", again.Verdict, strings.Join(places, ", "), buildText(by), buildText(&this))
+			return run, opened
 		}
-		r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s%s", again.Verdict, differingFields(f.data, data), why)
+		r.add(Verdict, OK, "%s, with the same decisions and figures when recomputed from the evidence; it was judged by %s, this is %s", again.Verdict, buildText(by), buildText(&this))
 	}
 	return run, opened
 }
 
-func toolText(t record.Tool) string {
-	text := "tool revision " + t.Revision
-	if t.Revision == "" {
-		text = "a tool of unknown revision"
+func buildText(b *certificate.JudgedBy) string {
+	if b == nil {
+		return "a build before 0.2.0"
 	}
-	if t.Dirty {
-		text += " (changed sources)"
+	text := "assay " + b.Version
+	if b.Revision != "" {
+		text += " at " + b.Revision
 	}
-	return text
+	return fmt.Sprintf("%s (rulebook %s, %s)", text, b.Rulebook, b.Platform)
 }
 
 // openRun opens the record as it was judged: a re-judged one with the thresholds in

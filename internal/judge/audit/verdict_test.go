@@ -34,12 +34,43 @@ func TestFalseVerdict(t *testing.T) {
 	if !slices.Equal(got.Broken, []string{Verdict}) || !strings.HasSuffix(detail(got, Verdict), "differs in claim") {
 		t.Errorf("%+v", got)
 	}
-	// Another version of the tool may give another verdict, as the failure explains.
-	o := options(&key)
-	o.Tool.Revision = "later"
-	got = verify(t, dir, o)
-	if !slices.Equal(got.Broken, []string{Verdict}) || !strings.Contains(detail(got, Verdict), "made by tool revision synthetic, this is tool revision later") {
-		t.Errorf("%+v", got)
+}
+
+// Another build may say the same in other words. Its decisions and figures are compared, and a
+// false one fails however the certificate names its build.
+func TestAnotherBuild(t *testing.T) {
+	key := newKey(t, signature.Ed25519)
+	dir := certify(t, "a", &key)
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := certificate.ThisBuild()
+	later.Version = "9.0.0"
+	for name, c := range map[string]struct {
+		by     *certificate.JudgedBy
+		change func(*certificate.Certificate)
+		want   State
+		text   string
+	}{
+		"other words, of a later build":    {&later, func(c *certificate.Certificate) { c.Claim = "all is well." }, OK, "judged by assay 9.0.0"},
+		"other words, of an earlier build": {nil, func(c *certificate.Certificate) { c.Rules[0].Advice = "do something else" }, OK, "judged by a build before 0.2.0"},
+		"a rounded figure":                 {&later, func(c *certificate.Certificate) { *c.SLOs[0].Observed *= 1 + 1e-9 }, OK, "the same decisions"},
+		"another figure":                   {&later, func(c *certificate.Certificate) { *c.SLOs[0].Observed *= 1.001 }, Failed, "differs in slos[0].observed"},
+		"another verdict":                  {nil, func(c *certificate.Certificate) { c.Verdict = "FAIL" }, Failed, "differs in verdict"},
+		"a rule less":                      {&later, func(c *certificate.Certificate) { c.Rules = c.Rules[1:] }, Failed, "differs in rules"},
+		"another SLO's verdict":            {&later, func(c *certificate.Certificate) { c.SLOs[0].Verdict = "FAIL" }, Failed, "differs in slos[0].verdict"},
+	} {
+		made := certificate.Of(r)
+		made.JudgedBy = c.by
+		c.change(&made)
+		if err := os.Remove(filepath.Join(dir, issue.BundleFile)); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "", made, &key)
+		if got := verify(t, dir, options(&key)); got.state(Verdict) != c.want || !strings.Contains(detail(got, Verdict), c.text) {
+			t.Errorf("%s: %s: %s", name, got.state(Verdict), detail(got, Verdict))
+		}
 	}
 }
 

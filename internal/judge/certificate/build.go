@@ -21,7 +21,7 @@ func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
 // Build builds the certificate of a judged record. It is not signed: see
 // SignedBy.
 func Build(r record.Run, v verdict.Verdict) Certificate {
-	found := diagnose.Of(r, v)
+	found, judge := diagnose.Of(r, v), ThisBuild()
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
@@ -58,6 +58,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
+		JudgedBy:    &judge,
 		Issued:      r.Facts.Issued.UTC().Truncate(time.Second),
 		Expires:     r.Facts.Issued.UTC().Truncate(time.Second).Add(Validity),
 

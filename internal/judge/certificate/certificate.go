@@ -5,6 +5,7 @@ import (
 
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/version"
 )
 
 // SchemaName is the value of Certificate.Schema.
@@ -49,6 +50,7 @@ type Certificate struct {
 	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
 	Evidence    Evidence           `json:"evidence"`
 	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
+	JudgedBy    *JudgedBy          `json:"judged_by,omitempty"`             // missing: by a build before 0.2.0
 	Issued      time.Time          `json:"issued"`
 	Expires     time.Time          `json:"expires"`
 
@@ -57,6 +59,18 @@ type Certificate struct {
 	Transactions []Transaction `json:"transactions,omitempty"`
 	Marking      *Marking      `json:"marking,omitempty"` // of the requests; missing: they were not marked
 }
+
+// JudgedBy is the build that has judged the record. The same build makes the same bytes of it
+// again; another one the same decisions and figures, perhaps in other words.
+type JudgedBy struct {
+	Version  string `json:"version" jsonschema:"minLength=1"`
+	Revision string `json:"revision"` // commit of the build; "+changed" if its sources were changed; empty: not known
+	Rulebook string `json:"rulebook" jsonschema:"minLength=1"`
+	Platform string `json:"platform" jsonschema:"minLength=1"` // like linux/amd64
+}
+
+// ThisBuild is the build that this program is.
+func ThisBuild() JudgedBy { return JudgedBy(version.Of()) }
 
 // Rejudged names the thresholds that a run was judged by, if not its own.
 type Rejudged struct {

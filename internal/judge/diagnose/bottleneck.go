@@ -12,7 +12,7 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	refused := a.symptoms.incomplete() && a.connectionsRefused(a.hold.sum)
 	switch {
 	case !a.symptoms.any():
-		return &Bottleneck{Component: None, Sentence: a.noneSentence(), Confirm: []string{}}
+		return &Bottleneck{Component: None, Sentence: explanation{a, f}.noneSentence(), Confirm: []string{}}
 	case a.symptoms.aboutTime():
 		b := a.slowest(f)
 		if refused && !a.symptoms.loadDiffers && (b.Component == Undetermined || b.Component == Generator) {
@@ -22,7 +22,7 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	case refused:
 		return a.refusedConnections()
 	}
-	return &Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence(), Confirm: []string{}}
+	return &Bottleneck{Component: Undetermined, Sentence: explanation{a, f}.otherSLOsSentence(), Confirm: []string{}}
 }
 
 // slowest names the component that the time of transactions is charged to.
@@ -31,10 +31,10 @@ func (a *analysis) slowest(f Findings) *Bottleneck {
 	leader, second := order[0], order[1]
 	b := &Bottleneck{Component: a.names[leader], Confirm: []string{}}
 	if a.charged[leader] <= 0 {
-		b.Component, b.Sentence = Undetermined, a.noGrowthSentence()
+		b.Component, b.Sentence = Undetermined, explanation{a, f}.noGrowthSentence()
 		return b
 	}
-	share, grown, queued := a.confidence(leader), a.charged[leader]-a.queued[leader], a.queued[leader]
+	share, grown, queued := a.drawn.confidence(leader, a.samplingGap()), a.charged[leader]-a.queued[leader], a.queued[leader]
 	b.Confidence, b.Growth = &share, &grown
 	if queued > 0 {
 		b.Queued = &queued
@@ -42,29 +42,29 @@ func (a *analysis) slowest(f Findings) *Bottleneck {
 	if a.charged[second] > 0 {
 		b.RunnerUp = &Candidate{a.names[second], a.charged[second] - a.queued[second]}
 	}
-	least, _ := interval(slices.Clone(a.resampled[leader]))
-	if doubt := a.doubt(leader, share, least); doubt != "" {
-		a.describeCandidate(b, doubt, f)
+	least, _ := interval(slices.Clone(a.drawn.charged[leader]))
+	if doubt := (doubts{a}).doubt(leader, share, least); doubt != "" {
+		explanation{a, f}.describeCandidate(b, doubt)
 		return b
 	}
 	a.nameEvent(b, f.Waits)
 	if b.Component == Neighbour {
 		b.Client, _ = largestNeighbour(f.Waits)
 	}
-	if b.Component == Downstream && a.retried() {
+	if b.Component == Downstream && a.calls().retried() {
 		b.Cause = Retries
 	}
-	a.describe(b, f)
+	explanation{a, f}.describe(b)
 	return b
 }
 
 // ranking orders the components by the time charged to them, the largest first.
-func (a *analysis) ranking() []int {
-	order := make([]int, len(a.charged))
+func (c charges) ranking() []int {
+	order := make([]int, len(c.charged))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a.charged[j], a.charged[i]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(c.charged[j], c.charged[i]) })
 	return order
 }
 
@@ -74,7 +74,7 @@ func (a *analysis) nameEvent(b *Bottleneck, waits []Wait) {
 	if !a.isDatabase(a.index[b.Component]) {
 		return
 	}
-	if b.Component == CPU && a.databaseLacksCPU(a.hold, a.base) {
+	if b.Component == CPU && a.databaseLacksCPU() {
 		b.Class = wait.CPU // sessions that lack CPU show waits of all kinds
 		return
 	}

@@ -22,46 +22,46 @@ const (
 // excess is the time per transaction to be explained, by component: the growth since the
 // baseline or, without a baseline to compare with, all of the time except the script's
 // own, which is as intended.
-func (a *analysis) excess(hold, base window) parts {
-	if a.noBaseline {
-		g := slices.Clone(hold.parts)
-		g[a.index[Script]] = 0
+func (c comparison) excess() parts {
+	if c.noBaseline {
+		g := slices.Clone(c.hold.parts)
+		g[c.index[Script]] = 0
 		return g
 	}
-	return growth(hold, base)
+	return c.growth()
 }
 
 // growth is the time in the hold minus that at the baseline, if there is one.
-func growth(hold, base window) parts {
-	g := slices.Clone(hold.parts)
-	for i, v := range base.parts {
+func (c comparison) growth() parts {
+	g := slices.Clone(c.hold.parts)
+	for i, v := range c.base.parts {
 		g[i] -= v
 	}
 	return g
 }
 
 // charge moves the excess to the components that cause it: time in a queue is charged to
-// what the queue waits for, if that became slower. queued is the part of the charges that
-// is waiting for a connection.
-func (a *analysis) charge(excess parts, hold, base window) (charged, queued parts) {
-	charged, queued = slices.Clone(excess), make(parts, len(excess))
-	late := excess[a.index[Generator]] + excess[a.index[Network]] + excess[a.index[Unmeasured]]
-	if a.symptoms.generator != "" && !a.databaseLacksCPU(hold, base) && late >= lateShare*positive(excess) {
+// what the queue waits for, if that became slower.
+func (c comparison) charge() charges {
+	excess := c.excess()
+	all := charges{comparison: c, excessMs: excess, queued: make(parts, len(excess)), charged: slices.Clone(excess)}
+	late := excess[c.index[Generator]] + excess[c.index[Network]] + excess[c.index[Unmeasured]]
+	if c.generatorBroken && !c.databaseLacksCPU() && late >= lateShare*positive(excess) {
 		// A generator that stalls starts transactions late, reads responses late, and
 		// sends in bursts, which fill every queue.
-		for at := range charged {
-			charged.move(at, a.index[Generator])
+		for at := range all.charged {
+			all.charged.move(at, c.index[Generator])
 		}
-		return charged, queued
+		return all
 	}
 	// Every VU was busy because transactions are slow: other components say why.
-	charged[a.index[ArrivalQueue]] = 0
-	a.chargeStopped(charged, hold, base)
-	a.chargeCPU(charged, hold, base)
-	a.chargeRowLocks(charged)
-	a.chargePool(charged, queued, hold, base)
-	a.chargeNeighbours(charged, queued, hold, base)
-	return charged, queued
+	all.charged[c.index[ArrivalQueue]] = 0
+	c.chargeStopped(all.charged)
+	c.chargeCPU(all.charged)
+	c.chargeRowLocks(all.charged)
+	c.chargePool(all.charged, all.queued)
+	c.chargeNeighbours(all.charged, all.queued)
+	return all
 }
 
 // positive is the sum of the positive parts, in ms.
@@ -84,30 +84,30 @@ func (p parts) move(from, to int) {
 // are then waits for threads that are ready but do not run. A session that waits for a
 // commit leader without a CPU, for example, shows a commit wait. Likewise, the network and
 // what nothing measures are charged to a service that lacks CPU.
-func (a *analysis) chargeCPU(charged parts, hold, base window) {
-	if a.databaseLacksCPU(hold, base) || a.neighbourUsesCPU(hold, base) {
-		for _, at := range a.databaseParts {
-			charged.move(at, a.index[CPU])
+func (c comparison) chargeCPU(charged parts) {
+	if c.databaseLacksCPU() || c.neighbourUsesCPU() {
+		for _, at := range c.databaseParts {
+			charged.move(at, c.index[CPU])
 		}
-		charged.move(a.index[Network], a.index[CPU])
-		charged.move(a.index[Unmeasured], a.index[CPU])
+		charged.move(c.index[Network], c.index[CPU])
+		charged.move(c.index[Unmeasured], c.index[CPU])
 	}
-	if a.lacksCPU(serviceProcess, hold, base) {
-		charged.move(a.index[Network], a.index[Service])
-		charged.move(a.index[Unmeasured], a.index[Service])
+	if c.lacksCPU(serviceProcess) {
+		charged.move(c.index[Network], c.index[Service])
+		charged.move(c.index[Unmeasured], c.index[Service])
 	}
 }
 
 // chargeRowLocks charges the wait for row locks to the component that most of the lock
 // holders are in, if that component grew by at least half as much: locks are held for as
 // long as their holders take.
-func (a *analysis) chargeRowLocks(charged parts) {
-	lock, known := a.index[rowLock]
+func (c comparison) chargeRowLocks(charged parts) {
+	lock, known := c.index[rowLock]
 	if !known || charged[lock] <= 0 {
 		return
 	}
-	for at, n := range a.holders.byComponent {
-		if n > a.holders.all/2 && at != lock && charged[at] >= charged[lock]/2 {
+	for at, n := range c.holders.byComponent {
+		if n > c.holders.all/2 && at != lock && charged[at] >= charged[lock]/2 {
 			charged.move(lock, at)
 			return
 		}
@@ -121,17 +121,17 @@ var rowLock = wait.ComponentOf(wait.RowLock)
 // database. A pool queues because it is small, or because its connections are returned
 // late: if the pool itself is too small, nothing is charged. If it is only too small
 // because of the statements' way, the wait is charged in proportion to all of the time held.
-func (a *analysis) chargePool(charged, queued parts, hold, base window) {
-	pool := a.index[Pool]
+func (c comparison) chargePool(charged, queued parts) {
+	pool := c.index[Pool]
 	if charged[pool] <= 0 {
 		return
 	}
 	var holders parts
 	switch {
-	case !a.poolTooSmall(hold, base):
-		holders = a.heldLonger(charged, hold, base)
-	case a.wayFillsPool(hold, base):
-		holders = a.held(hold)
+	case !c.poolTooSmall():
+		holders = c.heldLonger(charged)
+	case c.wayFillsPool():
+		holders = c.held(c.hold)
 	}
 	total := positive(holders)
 	if total == 0 {
@@ -146,36 +146,36 @@ func (a *analysis) chargePool(charged, queued parts, hold, base window) {
 }
 
 // held is the time for which a transaction holds connections, by component.
-func (a *analysis) held(w window) parts {
+func (l *layout) held(w window) parts {
 	held := make(parts, len(w.parts))
-	for _, i := range a.databaseParts {
+	for _, i := range l.databaseParts {
 		held[i] = w.parts[i]
 	}
-	held[a.index[Network]], held[a.index[Unmeasured]] = a.wayOf(w)
+	held[l.index[Network]], held[l.index[Unmeasured]] = l.wayOf(w)
 	return held
 }
 
 // wayFillsPool reports whether a pool that is too small at the baseline's statement times
 // as the service measures them would be half empty at those that the database measures.
-func (a *analysis) wayFillsPool(hold, base window) bool {
-	if base.parts == nil || !a.known[queryTime] || !a.databaseKnown(base.sum) || a.poolUse(hold, a.statementsTime(base)) < fullPoolShare {
+func (c comparison) wayFillsPool() bool {
+	if c.base.parts == nil || !c.known[queryTime] || !c.databaseKnown(c.base.sum) || c.poolUse(c.hold, c.statementsTime(c.base)) < fullPoolShare {
 		return false
 	}
-	return a.poolUse(hold, a.statementTime(base.sum)/a.ended(base.sum)) < fullPoolShare/2
+	return c.poolUse(c.hold, c.statementTime(c.base.sum)/c.ended(c.base.sum)) < fullPoolShare/2
 }
 
 // heldLonger is the growth of the time for which a transaction holds connections, by the
 // component that it is charged to.
-func (a *analysis) heldLonger(charged parts, hold, base window) parts {
+func (c comparison) heldLonger(charged parts) parts {
 	longer := make(parts, len(charged))
-	for _, i := range a.databaseParts {
+	for _, i := range c.databaseParts {
 		longer[i] = charged[i]
 	}
-	wire, unseen := a.wayOf(hold)
-	wireBefore, unseenBefore := a.wayOf(base)
+	wire, unseen := c.wayOf(c.hold)
+	wireBefore, unseenBefore := c.wayOf(c.base)
 	// No more than is left of it: the rest was charged to another component.
 	for name, ms := range map[string]float64{Network: wire - wireBefore, Unmeasured: unseen - unseenBefore} {
-		longer[a.index[name]] = min(max(0, ms), max(0, charged[a.index[name]]))
+		longer[c.index[name]] = min(max(0, ms), max(0, charged[c.index[name]]))
 	}
 	return longer
 }
@@ -194,9 +194,9 @@ func (l *layout) wayOf(w window) (wire, unseen float64) {
 // statement times, or statements did not become much slower. It is also true if the pool's
 // size is unknown, so that a small pool cannot be distinguished from slow statements;
 // poolDoubt then says so.
-func (a *analysis) poolTooSmall(hold, base window) bool {
-	now, before := a.statementsTime(hold), a.statementsTime(base)
-	return before == 0 || now < slowdown*before || !a.known[poolMax] || a.poolUse(hold, before) >= fullPoolShare
+func (c comparison) poolTooSmall() bool {
+	now, before := c.statementsTime(c.hold), c.statementsTime(c.base)
+	return before == 0 || now < slowdown*before || !c.known[poolMax] || c.poolUse(c.hold, before) >= fullPoolShare
 }
 
 // poolUse is the share of the pool's connections that would be in use if the statements

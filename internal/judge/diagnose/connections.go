@@ -15,7 +15,7 @@ const minFull = 0.95
 // throughout.
 func (a *analysis) refusedConnections() *Bottleneck {
 	n := 0
-	for _, refused := range a.refused {
+	for _, refused := range a.drawn.refused {
 		if refused {
 			n++
 		}
@@ -67,13 +67,13 @@ func (l *layout) refusals(sum []float64) float64 {
 // shownBySystem reports whether the service or the database itself shows that connections
 // are what transactions wait for in vain. No burst of the generator keeps a pool full all
 // the time, and who gave up or was refused is not counted by the generator.
-func (a *analysis) shownBySystem(name string) bool {
-	sum := a.hold.sum
+func (d doubts) shownBySystem(name string) bool {
+	sum := d.hold.sum
 	switch name {
 	case Pool:
-		return a.poolTimedOut(sum) || sum[poolMax] > 0 && sum[poolInUse] >= minFull*sum[poolMax]
+		return d.poolTimedOut(sum) || sum[poolMax] > 0 && sum[poolInUse] >= minFull*sum[poolMax]
 	case ConnectionStorm:
-		return a.connectionsRefused(sum)
+		return d.connectionsRefused(sum)
 	}
 	return false
 }

@@ -31,25 +31,25 @@ var (
 )
 
 // databaseLacksCPU reports whether the database or other processes use up its CPUs.
-func (a *analysis) databaseLacksCPU(hold, base window) bool {
-	return a.lacksCPU(databaseProcess, hold, base)
+func (c comparison) databaseLacksCPU() bool {
+	return c.lacksCPU(databaseProcess)
 }
 
 // lacksCPU reports whether a process uses up the CPUs that it may use, or its threads wait
 // for CPUs that other processes use. If there is a baseline to compare with, threads must
 // also wait at least twice as long as there.
-func (a *analysis) lacksCPU(p process, hold, base window) bool {
-	used, allowed, queued := hold.sum[p.cpu], hold.sum[p.cpus], hold.sum[p.queue] // cpus: one value per second
-	if !a.known[p.cpu] || !a.known[p.cpus] || allowed == 0 {
+func (c comparison) lacksCPU(p process) bool {
+	used, allowed, queued := c.hold.sum[p.cpu], c.hold.sum[p.cpus], c.hold.sum[p.queue] // cpus: one value per second
+	if !c.known[p.cpu] || !c.known[p.cpus] || allowed == 0 {
 		return false
 	}
-	if !a.known[p.queue] {
+	if !c.known[p.queue] {
 		return used >= exhaustedShareAlone*allowed
 	}
-	byOthers := a.runQueueSaturated(p, hold) && a.known[p.idle] && !a.hasIdleCPU(p, hold) &&
-		allowed-used-hold.sum[p.idle] >= othersShare*allowed
+	byOthers := c.runQueueSaturated(p, c.hold) && c.known[p.idle] && !c.hasIdleCPU(p, c.hold) &&
+		allowed-used-c.hold.sum[p.idle] >= othersShare*allowed
 	byItself := used >= exhaustedShare*allowed && queued >= exhaustedQueueLength*allowed
-	return (byOthers || byItself) && (a.noBaseline || hold.perSecond(p.queue) >= 2*base.perSecond(p.queue))
+	return (byOthers || byItself) && (c.noBaseline || c.hold.perSecond(p.queue) >= 2*c.base.perSecond(p.queue))
 }
 
 // runQueueSaturated reports whether the process's threads wait for CPUs much longer than

@@ -23,27 +23,30 @@ const (
 	slowSample = 10
 )
 
+// doubts answers why the leading component of an analysis is not named.
+type doubts struct{ *analysis }
+
 // doubt is the reason not to name the leading component; empty: it is named.
-func (a *analysis) doubt(leader int, share, lower float64) string {
-	name := a.names[leader]
-	ofDatabase, cpuMeasured := a.isDatabase(leader), name == CPU && a.databaseLacksCPU(a.hold, a.base)
+func (d doubts) doubt(leader int, share, lower float64) string {
+	name := d.names[leader]
+	ofDatabase, cpuMeasured := d.isDatabase(leader), name == CPU && d.databaseLacksCPU()
 	for _, reason := range []string{
-		a.generatorDoubt(name),
-		a.windowsDoubt(),
-		a.sourcesDoubt(ofDatabase, cpuMeasured),
-		a.componentDoubt(name),
-		a.cpuDoubt(name, ofDatabase, cpuMeasured),
-		a.poolDoubt(name),
-		a.queueDoubt(name),
-		a.shareDoubt(leader),
+		d.generatorDoubt(name),
+		d.windowsDoubt(),
+		d.sourcesDoubt(ofDatabase, cpuMeasured),
+		d.componentDoubt(name),
+		d.cpuDoubt(name, ofDatabase, cpuMeasured),
+		d.poolDoubt(name),
+		d.queueDoubt(name),
+		d.shareDoubt(leader),
 	} {
 		if reason != "" {
 			return reason
 		}
 	}
 	switch {
-	case a.noBaseline && a.grewMost != "" && a.grewMost != name:
-		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", a.grewMost)
+	case d.noBaseline && d.grewMost != "" && d.grewMost != name:
+		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", d.grewMost)
 	case share < MinConfidence || lower <= 0:
 		return fmt.Sprintf("with a confidence of only %s", percent(share))
 	}
@@ -52,20 +55,20 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 
 // generatorDoubt: under a load other than planned the system may behave differently, and a
 // generator that lacks CPU sends in bursts, which fill every queue.
-func (a *analysis) generatorDoubt(name string) string {
-	if !a.symptoms.loadDiffers && a.shownBySystem(name) {
+func (d doubts) generatorDoubt(name string) string {
+	if !d.symptoms.loadDiffers && d.shownBySystem(name) {
 		return ""
 	}
-	if a.symptoms.generator != "" && name != Generator {
-		return "the generator broke rule " + a.symptoms.generator + ", so the system was not tested under the planned load"
+	if d.symptoms.generator != "" && name != Generator {
+		return "the generator broke rule " + d.symptoms.generator + ", so the system was not tested under the planned load"
 	}
 	return ""
 }
 
-func (a *analysis) windowsDoubt() string {
-	n := a.hold.sum[seconds]
-	if a.base.parts != nil {
-		n = math.Min(n, a.base.sum[seconds])
+func (d doubts) windowsDoubt() string {
+	n := d.hold.sum[seconds]
+	if d.base.parts != nil {
+		n = math.Min(n, d.base.sum[seconds])
 	}
 	if n < minSeconds {
 		return fmt.Sprintf("a window of %.0f s is too short", n)
@@ -75,12 +78,12 @@ func (a *analysis) windowsDoubt() string {
 
 // sourcesDoubt: a source that reports on only one of the windows distorts the growth of
 // its own components and of all others.
-func (a *analysis) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
+func (d doubts) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
 	gap := func(seen columnIndex) (text string, found bool) {
-		hold := a.hold.perSecond(seen)
+		hold := d.hold.perSecond(seen)
 		base := hold
-		if a.base.parts != nil {
-			base = a.base.perSecond(seen)
+		if d.base.parts != nil {
+			base = d.base.perSecond(seen)
 		}
 		return fmt.Sprintf("%s of the judged seconds and %s of the baseline's", percent(hold), percent(base)),
 			hold+base > 0 && (hold < minCoverage || base < minCoverage)
@@ -88,20 +91,20 @@ func (a *analysis) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
 	if text, found := gap(serviceSeen); found {
 		return "the service reported metrics in " + text
 	}
-	if text, found := gap(databaseSeen); found && !cpuMeasured && !(ofDatabase && a.leadsDespiteGaps()) {
+	if text, found := gap(databaseSeen); found && !cpuMeasured && !(ofDatabase && d.leadsDespiteGaps()) {
 		return "the database was sampled in " + text
 	}
-	if a.symptoms.collector != "" && ofDatabase && !cpuMeasured && !a.leadsDespiteGaps() {
-		return "the time is in the database, whose samples have gaps: " + a.symptoms.collector
+	if d.symptoms.collector != "" && ofDatabase && !cpuMeasured && !d.leadsDespiteGaps() {
+		return "the time is in the database, whose samples have gaps: " + d.symptoms.collector
 	}
-	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < minCoverage*sent {
+	if sent, served := d.hold.sum[requests], d.hold.sum[serviceRequests]; !ofDatabase && d.known[serviceRequests] && served < minCoverage*sent {
 		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances, or its metrics do not count all routes", percent(served/sent))
 	}
 	return ""
 }
 
 // componentDoubt: some components stand for time that could not be separated further.
-func (a *analysis) componentDoubt(name string) string {
+func (d doubts) componentDoubt(name string) string {
 	switch name {
 	case Residual:
 		return "the time is in no measured component"
@@ -110,16 +113,16 @@ func (a *analysis) componentDoubt(name string) string {
 	case Database:
 		return "the time is in the database's statements, and their waits were not sampled"
 	case Network:
-		if !a.wireShown() {
+		if !d.wireShown() {
 			return "no round trip was measured on it: the time is between what both ends measure, where a process that does not run looks the same"
 		}
 	case Unmeasured:
-		if a.known[serviceTime] && (a.known[queryTime] || a.databaseKnown(a.hold.sum)) {
+		if d.known[serviceTime] && (d.known[queryTime] || d.databaseKnown(d.hold.sum)) {
 			return "the time is between the service and its callers, or between it and its database, and round trips do not account for it: it may be in a proxy, in a queue before the service, or in a service that did not run"
 		}
 		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
-		if !a.known[downstreamTime] && !a.known[stubTime] && !a.serviceComputes() && !a.serviceQueues() {
+		if !d.known[downstreamTime] && !d.known[stubTime] && !d.serviceComputes() && !d.serviceQueues() {
 			return "the service reports no calls to other services, and used too little CPU to explain the time, which is in the service or in a call that it makes"
 		}
 	}
@@ -127,38 +130,38 @@ func (a *analysis) componentDoubt(name string) string {
 }
 
 // serviceComputes reports whether the service's CPU time accounts for its growth.
-func (a *analysis) serviceComputes() bool {
-	if a.lacksCPU(serviceProcess, a.hold, a.base) {
+func (c charges) serviceComputes() bool {
+	if c.lacksCPU(serviceProcess) {
 		return true
 	}
-	used := 1000 * (a.hold.sum[serviceCPU] + a.hold.sum[serviceQueue]) / a.ended(a.hold.sum)
-	return used >= minExplained*a.charged[a.index[Service]]
+	used := 1000 * (c.hold.sum[serviceCPU] + c.hold.sum[serviceQueue]) / c.ended(c.hold.sum)
+	return used >= minExplained*c.charged[c.index[Service]]
 }
 
 // cpuDoubt: sessions without a wait count as running, which the kernel's accounting can
 // refute; and if the CPU use of a server is unknown, slow samples are the only sign that
 // it lacks CPU.
-func (a *analysis) cpuDoubt(name string, ofDatabase, cpuMeasured bool) string {
-	h := a.hold.sum
+func (d doubts) cpuDoubt(name string, ofDatabase, cpuMeasured bool) string {
+	h := d.hold.sum
 	switch {
-	case name == CPU && !cpuMeasured && a.known[databaseCPU] && a.known[databaseQueue]:
-		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / a.ended(h)
-		if used < minExplained*a.excessMs[a.index[CPU]] {
+	case name == CPU && !cpuMeasured && d.known[databaseCPU] && d.known[databaseQueue]:
+		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / d.ended(h)
+		if used < minExplained*d.excessMs[d.index[CPU]] {
 			return fmt.Sprintf("its sessions show no wait, yet the database ran or waited for a CPU for only %s per transaction", ms(used))
 		}
-	case ofDatabase && name != CPU && a.runQueueSaturated(databaseProcess, a.hold) && !a.hasIdleCPU(databaseProcess, a.hold):
+	case ofDatabase && name != CPU && d.runQueueSaturated(databaseProcess, d.hold) && !d.hasIdleCPU(databaseProcess, d.hold):
 		return fmt.Sprintf("on average %s of the database's threads waited in the run queue while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs",
-			number(a.hold.perSecond(databaseQueue)), number(a.hold.perSecond(databaseCPU)), number(a.hold.perSecond(databaseCPUs)))
-	case ofDatabase && name != CPU && !a.known[databaseCPU] && a.slowSamples():
+			number(d.hold.perSecond(databaseQueue)), number(d.hold.perSecond(databaseCPU)), number(d.hold.perSecond(databaseCPUs)))
+	case ofDatabase && name != CPU && !d.known[databaseCPU] && d.slowSamples():
 		return fmt.Sprintf("sampling the database's sessions, which waits for nothing but CPU, took %s on average, against %s at the baseline: the database may lack CPU, and its CPU use is not known",
-			ms(h[sampleTime]/h[samples]), ms(a.base.sum[sampleTime]/a.base.sum[samples]))
+			ms(h[sampleTime]/h[samples]), ms(d.base.sum[sampleTime]/d.base.sum[samples]))
 	}
 	return ""
 }
 
-func (a *analysis) slowSamples() bool {
-	h, b := a.hold.sum, a.base.sum
-	if a.base.parts == nil || h[samples] == 0 || b[samples] == 0 {
+func (c comparison) slowSamples() bool {
+	h, b := c.hold.sum, c.base.sum
+	if c.base.parts == nil || h[samples] == 0 || b[samples] == 0 {
 		return false
 	}
 	now := h[sampleTime] / h[samples]
@@ -167,15 +170,15 @@ func (a *analysis) slowSamples() bool {
 
 // poolDoubt: a small pool, slow statements and connections that are held during other work
 // cannot always be distinguished.
-func (a *analysis) poolDoubt(name string) string {
+func (d doubts) poolDoubt(name string) string {
 	if name != Pool {
 		return ""
 	}
-	taken, held := a.statementsTime(a.hold), a.heldTime(a.hold)
+	taken, held := d.statementsTime(d.hold), d.heldTime(d.hold)
 	switch {
-	case a.base.parts == nil:
+	case d.base.parts == nil:
 		return "without a baseline, a small pool cannot be distinguished from slow statements"
-	case !a.known[poolMax] && taken >= slowdown*a.statementsTime(a.base):
+	case !d.known[poolMax] && taken >= slowdown*d.statementsTime(d.base):
 		return "the pool's size is not known, and statements became slower: a small pool cannot be distinguished from slow statements"
 	case taken > 0 && held >= minHeldRatio*taken:
 		return fmt.Sprintf("its connections are held for %s per transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
@@ -185,12 +188,12 @@ func (a *analysis) poolDoubt(name string) string {
 
 // shareDoubt: the component must account for the growth of the time per transaction (WAITS
 // section 6).
-func (a *analysis) shareDoubt(leader int) string {
-	grown := a.hold.mean() - a.hold.parts[a.index[ArrivalQueue]]
-	if !a.noBaseline {
-		grown -= a.base.mean() - a.base.parts[a.index[ArrivalQueue]]
+func (d doubts) shareDoubt(leader int) string {
+	grown := d.hold.mean() - d.hold.parts[d.index[ArrivalQueue]]
+	if !d.noBaseline {
+		grown -= d.base.mean() - d.base.parts[d.index[ArrivalQueue]]
 	}
-	if a.charged[leader] < minExplained*grown {
+	if d.charged[leader] < minExplained*grown {
 		return fmt.Sprintf("that is less than a third of the %s to be explained", ms(grown))
 	}
 	return ""
@@ -198,16 +201,16 @@ func (a *analysis) shareDoubt(leader int) string {
 
 // leadsDespiteGaps reports whether a component of the database leads by more than could
 // have been missed in the gaps between samples.
-func (a *analysis) leadsDespiteGaps() bool {
+func (d doubts) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
-	for _, at := range a.databaseParts {
-		switch v := a.charged[at]; {
+	for _, at := range d.databaseParts {
+		switch v := d.charged[at]; {
 		case v > first:
 			first, second = v, first
 		case v > second:
 			second = v
 		}
 	}
-	taken := a.hold.sum[samples] / (a.hold.sum[seconds] * verdict.SampleRate(a.run.Timeline, a.spans))
+	taken := d.hold.sum[samples] / (d.hold.sum[seconds] * verdict.SampleRate(d.run.Timeline, d.spans))
 	return first*taken > second+first*math.Max(0, 1-taken)
 }

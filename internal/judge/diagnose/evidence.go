@@ -6,58 +6,58 @@ import (
 )
 
 // evidence lists what else supports a component, and what the figures do not show.
-func (a *analysis) evidence(name string, f Findings) (all []string) {
+func (e explanation) evidence(name string) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	queue, ofDatabase := a.index[ArrivalQueue], a.isDatabase(a.index[name])
-	if queued := a.queuedForStatements(); queued >= 1 && ofDatabase {
+	queue, ofDatabase := e.index[ArrivalQueue], e.isDatabase(e.index[name])
+	if queued := e.queuedForStatements(); queued >= 1 && ofDatabase {
 		add("%s of waiting for a connection is charged to the statements: they take %s times as long as at the baseline, and at the baseline's statement times the pool would suffice.",
-			ms(queued), number(a.statementsTime(a.hold)/a.statementsTime(a.base)))
+			ms(queued), number(e.statementsTime(e.hold)/e.statementsTime(e.base)))
 	}
 	if name == Network || name == Unmeasured || name == Service || name == Pool {
-		all = append(all, a.wayEvidence()...)
+		all = append(all, e.wayEvidence()...)
 	}
 	if name == Downstream {
-		all = append(all, a.stubEvidence()...)
+		all = append(all, e.calls().stubEvidence()...)
 	}
-	if text := a.stoppedSentence(); text != "" {
+	if text := e.stoppedSentence(); text != "" {
 		add("%s", text)
 	}
-	if name == Service && a.serviceQueues() {
-		add("%s", a.queueSentence())
+	if name == Service && e.serviceQueues() {
+		add("%s", e.queueSentence())
 	}
-	if client, _ := largestNeighbour(f.Waits); client != "" {
-		all = append(all, a.neighbourEvidence(f)...)
+	if client, _ := largestNeighbour(e.found.Waits); client != "" {
+		all = append(all, e.neighbourEvidence()...)
 	}
 	if name == Pool {
-		add("%s", a.poolEvidence())
-		if n := a.hold.sum[poolTimeouts]; n > 0 {
-			add("The service gave up waiting for a connection %s times; %s transactions failed or timed out.", number(n), number(a.hold.sum[failed]+a.hold.sum[timedOut]))
+		add("%s", e.poolEvidence())
+		if n := e.hold.sum[poolTimeouts]; n > 0 {
+			add("The service gave up waiting for a connection %s times; %s transactions failed or timed out.", number(n), number(e.hold.sum[failed]+e.hold.sum[timedOut]))
 		}
 	}
-	if a.excessMs[queue] >= 1 {
-		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(a.excessMs[queue]))
+	if e.excessMs[queue] >= 1 {
+		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(e.excessMs[queue]))
 	}
-	if a.change != "" {
-		add("%s", a.change)
+	if e.change != "" {
+		add("%s", e.change)
 	}
 	if name == CPU {
-		all = append(all, a.cpuEvidence(f.Statements)...)
+		all = append(all, e.cpuEvidence()...)
 	}
-	if text := a.burstEvidence(); text != "" && ofDatabase && name != CPU {
+	if text := e.burstEvidence(); text != "" && ofDatabase && name != CPU {
 		add("%s", text)
 	}
-	if name == rowLock && a.holders.all > 0 {
-		add("%s", a.holders.evidence())
+	if name == rowLock && e.holders.all > 0 {
+		add("%s", e.holders.evidence())
 	}
-	if text := a.fastSelectEvidence(f.Statements); text != "" && (name == Pool || ofDatabase) {
+	if text := e.fastSelectEvidence(); text != "" && (name == Pool || ofDatabase) {
 		add("%s", text)
 	}
-	if t := a.hold.sum[statementTime]; ofDatabase && t > 0 && a.hold.sum[samples] > 0 {
-		if gap := a.sampledTime(a.hold.sum)/t - 1; math.Abs(gap) > maxSampledRatio-1 {
+	if t := e.hold.sum[statementTime]; ofDatabase && t > 0 && e.hold.sum[samples] > 0 {
+		if gap := e.sampledTime(e.hold.sum)/t - 1; math.Abs(gap) > maxSampledRatio-1 {
 			add("Sampled time differs from the statement counters by %+.0f %%.", 100*gap)
 		}
 	}
-	if rest := a.charged[a.index[Residual]]; rest >= 1 {
+	if rest := e.charged[e.index[Residual]]; rest >= 1 {
 		add("%s is in no measured component.", ms(rest))
 	}
 	return append(all, "Times by component explain the mean, not a percentile.")
@@ -65,34 +65,34 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 
 // queuedForStatements is the wait for connections that is charged to statements, in ms per
 // transaction.
-func (a *analysis) queuedForStatements() (ms float64) {
-	for _, at := range a.databaseParts {
-		ms += a.queued[at]
+func (c charges) queuedForStatements() (ms float64) {
+	for _, at := range c.databaseParts {
+		ms += c.queued[at]
 	}
 	return ms
 }
 
 // poolEvidence says why the pool itself is considered too small.
-func (a *analysis) poolEvidence() string {
-	before := a.statementsTime(a.base)
+func (c comparison) poolEvidence() string {
+	before := c.statementsTime(c.base)
 	if before == 0 {
 		return "No measurement shows that statements became slower."
 	}
-	if share := a.poolUse(a.hold, before); share >= fullPoolShare {
+	if share := c.poolUse(c.hold, before); share >= fullPoolShare {
 		return fmt.Sprintf("At the statement times of the baseline, %s of the %s connections would be in use: the pool itself is too small.",
-			percent(share), number(a.hold.perSecond(poolMax)))
+			percent(share), number(c.hold.perSecond(poolMax)))
 	}
-	return fmt.Sprintf("Statements take only %s times as long as at the baseline, which does not explain the wait for connections.", number(a.statementsTime(a.hold)/before))
+	return fmt.Sprintf("Statements take only %s times as long as at the baseline, which does not explain the wait for connections.", number(c.statementsTime(c.hold)/before))
 }
 
 // cpuEvidence says what the CPU is used for.
-func (a *analysis) cpuEvidence(statements []Statement) (all []string) {
-	if a.hold.sum[databaseCPU] > 0 {
+func (e explanation) cpuEvidence() (all []string) {
+	if e.hold.sum[databaseCPU] > 0 {
 		all = append(all, fmt.Sprintf("The database used %s of %s CPUs; on average %s of its threads waited in the run queue.",
-			number(a.hold.perSecond(databaseCPU)), number(a.hold.perSecond(databaseCPUs)), number(a.hold.perSecond(databaseQueue))))
+			number(e.hold.perSecond(databaseCPU)), number(e.hold.perSecond(databaseCPUs)), number(e.hold.perSecond(databaseQueue))))
 	}
-	for _, s := range statements {
-		if s.scans() && (a.noBaseline || s.slower()) {
+	for _, s := range e.found.Statements {
+		if s.scans() && (e.noBaseline || s.slower()) {
 			all = append(all, fmt.Sprintf("%s examines %s rows per call and takes %s of the database's time: an index may be missing.",
 				s.Text, number(*s.RowsPerCall), percent(s.Share)))
 			break
@@ -103,13 +103,13 @@ func (a *analysis) cpuEvidence(statements []Statement) (all []string) {
 
 // burstEvidence describes a database whose threads wait for CPUs while CPUs are idle: the
 // threads become ready in bursts.
-func (a *analysis) burstEvidence() string {
-	h := a.hold.sum
-	if !a.runQueueSaturated(databaseProcess, a.hold) || !a.hasIdleCPU(databaseProcess, a.hold) {
+func (c comparison) burstEvidence() string {
+	h := c.hold.sum
+	if !c.runQueueSaturated(databaseProcess, c.hold) || !c.hasIdleCPU(databaseProcess, c.hold) {
 		return ""
 	}
 	return fmt.Sprintf("On average %s of the database's threads waited in the run queue, while its CPUs were idle for %s of the time: many threads are woken at once.",
-		number(a.hold.perSecond(databaseQueue)), percent(h[databaseIdle]/h[databaseCPUs]))
+		number(c.hold.perSecond(databaseQueue)), percent(h[databaseIdle]/h[databaseCPUs]))
 }
 
 // evidence says what the holders of row locks were doing.
@@ -132,16 +132,16 @@ const minWaitRatio = 3
 
 // fastSelectEvidence recognises the failure mode of report A: the most frequent SELECT
 // looks slow from the service because it waits for a connection.
-func (a *analysis) fastSelectEvidence(statements []Statement) string {
-	queue := a.hold.sum[poolTime]
-	if !a.known[poolTime] {
-		queue = a.hold.sum[acquireTime]
+func (e explanation) fastSelectEvidence() string {
+	queue := e.hold.sum[poolTime]
+	if !e.known[poolTime] {
+		queue = e.hold.sum[acquireTime]
 	}
-	if a.hold.sum[queries] == 0 || queue == 0 {
+	if e.hold.sum[queries] == 0 || queue == 0 {
 		return ""
 	}
-	waited := queue / a.hold.sum[queries]
-	s := mostFrequentSelect(statements)
+	waited := queue / e.hold.sum[queries]
+	s := mostFrequentSelect(e.found.Statements)
 	if s == nil || waited < minWaitRatio**s.MsPerCall || waited < 1 {
 		return ""
 	}

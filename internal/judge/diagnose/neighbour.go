@@ -25,23 +25,23 @@ const scarceQueueLength = 0.5
 // that use it: N / (N + S), where N is the number of their sessions on average, less that
 // at the baseline, and S the number of the load's sessions to be expected at the judged
 // rate if each transaction took as long as at the baseline.
-func (a *analysis) chargeNeighbours(charged, queued parts, hold, base window) {
-	if a.clients.neighbours == nil {
+func (c comparison) chargeNeighbours(charged, queued parts) {
+	if c.clients.neighbours == nil {
 		return
 	}
 	for _, classes := range shared {
-		share := a.neighbourShare(classes, hold, base)
-		if share == 0 || slices.Contains(classes, wait.CPU) && !a.cpuScarce(hold, base) {
+		share := c.neighbourShare(classes)
+		if share == 0 || slices.Contains(classes, wait.CPU) && !c.cpuScarce() {
 			continue
 		}
 		moved := map[int]bool{}
 		for _, class := range classes {
-			at, known := a.index[wait.ComponentOf(class)]
+			at, known := c.index[wait.ComponentOf(class)]
 			if known && !moved[at] && charged[at] > 0 {
 				moved[at] = true
 				for _, of := range []parts{charged, queued} {
 					ms := share * of[at]
-					of[a.index[Neighbour]] += ms
+					of[c.index[Neighbour]] += ms
 					of[at] -= ms
 				}
 			}
@@ -50,22 +50,22 @@ func (a *analysis) chargeNeighbours(charged, queued parts, hold, base window) {
 }
 
 // neighbourShare is the share of a resource's sessions that are neighbours'.
-func (a *analysis) neighbourShare(classes []string, hold, base window) float64 {
+func (c comparison) neighbourShare(classes []string) float64 {
 	sessions := func(w window, of func(int) columnIndex) (n float64) {
 		if w.parts == nil || w.sum[samples] == 0 {
 			return 0
 		}
-		for i, class := range a.classes {
+		for i, class := range c.classes {
 			if slices.Contains(classes, class) {
 				n += w.sum[of(i)] / w.sum[samples]
 			}
 		}
 		return n
 	}
-	neighbours, own := sessions(hold, a.neighbourClass), sessions(hold, a.class)
-	if !a.noBaseline && base.parts != nil && base.sum[scheduled] > 0 {
-		neighbours = max(0, neighbours-sessions(base, a.neighbourClass))
-		own = sessions(base, a.class) * hold.perSecond(scheduled) / base.perSecond(scheduled)
+	neighbours, own := sessions(c.hold, c.neighbourClass), sessions(c.hold, c.class)
+	if !c.noBaseline && c.base.parts != nil && c.base.sum[scheduled] > 0 {
+		neighbours = max(0, neighbours-sessions(c.base, c.neighbourClass))
+		own = sessions(c.base, c.class) * c.hold.perSecond(scheduled) / c.base.perSecond(scheduled)
 	}
 	if neighbours == 0 {
 		return 0
@@ -75,18 +75,18 @@ func (a *analysis) neighbourShare(classes []string, hold, base window) float64 {
 
 // cpuScarce reports whether clients of the database compete for its CPUs; also true if
 // that is not known.
-func (a *analysis) cpuScarce(hold, base window) bool {
-	if !a.known[databaseCPUs] || !a.known[databaseQueue] {
+func (c comparison) cpuScarce() bool {
+	if !c.known[databaseCPUs] || !c.known[databaseQueue] {
 		return true
 	}
-	return a.lacksCPU(databaseProcess, hold, base) || hold.sum[databaseQueue] >= scarceQueueLength*hold.sum[databaseCPUs] && !a.hasIdleCPU(databaseProcess, hold)
+	return c.lacksCPU(databaseProcess) || c.hold.sum[databaseQueue] >= scarceQueueLength*c.hold.sum[databaseCPUs] && !c.hasIdleCPU(databaseProcess, c.hold)
 }
 
 // neighbourUsesCPU reports whether the database's CPUs are scarce, and most of the demand
 // for them is neighbours'. Waits of all kinds are then waits for a CPU, as if other
 // processes used it.
-func (a *analysis) neighbourUsesCPU(hold, base window) bool {
-	return a.clients.neighbours != nil && a.neighbourShare(shared[0], hold, base) > 0.5 && a.cpuScarce(hold, base)
+func (c comparison) neighbourUsesCPU() bool {
+	return c.clients.neighbours != nil && c.neighbourShare(shared[0]) > 0.5 && c.cpuScarce()
 }
 
 // largestNeighbour is the client with most sessions among the waits, and its number of
@@ -106,13 +106,13 @@ func largestNeighbour(all []Wait) (client string, sessions float64) {
 }
 
 // neighbourEvidence says which neighbour used the database, and by which statement.
-func (a *analysis) neighbourEvidence(f Findings) (all []string) {
-	client, sessions := largestNeighbour(f.Waits)
+func (e explanation) neighbourEvidence() (all []string) {
+	client, sessions := largestNeighbour(e.found.Waits)
 	if client == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s is another client of the database: on average %s of its sessions were active, mostly in %s", client, number(sessions), mostly(f.Waits, client))
-	if digest, share := a.statementOf(client); digest != "" {
+	text := fmt.Sprintf("%s is another client of the database: on average %s of its sessions were active, mostly in %s", client, number(sessions), mostly(e.found.Waits, client))
+	if digest, share := e.statementOf(client); digest != "" {
 		text += fmt.Sprintf(", %s of them in the statement %s", percent(share), digest)
 	}
 	return append(all, text+".",
@@ -135,13 +135,13 @@ func mostly(all []Wait, client string) (class string) {
 
 // statementOf is the statement in most sampled sessions of a client: its text or, if that
 // is not known, its digest.
-func (a *analysis) statementOf(client string) (text string, share float64) {
+func (e explanation) statementOf(client string) (text string, share float64) {
 	byDigest, all, most := map[string]float64{}, 0.0, 0.0
-	for _, s := range a.run.Timeline.Series(metric.DBSession) {
+	for _, s := range e.run.Timeline.Series(metric.DBSession) {
 		if s.Label("client") != client {
 			continue
 		}
-		n := sumOver(a.run, metric.DBSession, exactly(s), a.spans)
+		n := sumOver(e.run, metric.DBSession, exactly(s), e.spans)
 		all += n
 		digest := s.Label("digest")
 		byDigest[digest] += n
@@ -149,7 +149,7 @@ func (a *analysis) statementOf(client string) (text string, share float64) {
 			text, most = digest, byDigest[digest]
 		}
 	}
-	for _, s := range a.run.Timeline.Series(metric.DBStatementTime) {
+	for _, s := range e.run.Timeline.Series(metric.DBStatementTime) {
 		if t := s.Label("statement"); t != "" && s.Label("digest") == text {
 			return t, most / all
 		}

@@ -38,6 +38,12 @@ var descriptions = map[string]wait.Class{
 	},
 }
 
+// explanation answers how to say what was found.
+type explanation struct {
+	*analysis
+	found Findings // so far
+}
+
 // server is the database family of the run.
 func (a *analysis) server() wait.Server {
 	if d := a.run.Environment.Database; d != nil {
@@ -47,18 +53,18 @@ func (a *analysis) server() wait.Server {
 }
 
 // explain looks up the description of a component.
-func (a *analysis) explain(b *Bottleneck) wait.Class {
+func (e explanation) explain(b *Bottleneck) wait.Class {
 	if c, ok := descriptions[b.Component]; ok {
-		if b.Component == Service && a.serviceStopped(a.hold, a.base) {
+		if b.Component == Service && e.serviceStopped() {
 			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
 		}
-		if b.Component == Service && a.serviceQueues() && !a.serviceStopped(a.hold, a.base) {
+		if b.Component == Service && e.serviceQueues() && !e.serviceStopped() {
 			c.Meaning, c.Remedy = "requests wait for a free worker of the service", "more workers or instances before the load rises; instances that start sooner; requests that take less time"
 		}
 		if b.Cause == Retries {
-			c.Meaning, c.Remedy = a.retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
+			c.Meaning, c.Remedy = e.calls().retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
 		}
-		if path := a.slowPath(); b.Component == Network && path != "" {
+		if path := e.slowPath(); b.Component == Network && path != "" {
 			c.Meaning = "the time is spent on the network between " + path
 		}
 		return c
@@ -67,58 +73,58 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 	if class == "" {
 		class = b.Component
 	}
-	return wait.About(a.server(), b.Event, class)
+	return wait.About(e.server(), b.Event, class)
 }
 
 // headline says how long a transaction takes, compared with the baseline.
-func (a *analysis) headline() string {
+func (e explanation) headline() string {
 	of := "A transaction"
-	if a.run.Flow != "" { // service and database do not know the flows
+	if e.run.Flow != "" { // service and database do not know the flows
 		of += " of all flows"
 	}
-	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))
+	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(e.hold.mean()), number(e.hold.perSecond(scheduled)))
 	switch {
-	case a.base.parts == nil:
-	case a.noBaseline:
-		text += fmt.Sprintf(", and %s at %s/s, which already breaks an SLO", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
+	case e.base.parts == nil:
+	case e.noBaseline:
+		text += fmt.Sprintf(", and %s at %s/s, which already breaks an SLO", ms(e.base.mean()), number(e.base.perSecond(scheduled)))
 	default:
-		text += fmt.Sprintf(", against %s at %s/s", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
+		text += fmt.Sprintf(", against %s at %s/s", ms(e.base.mean()), number(e.base.perSecond(scheduled)))
 	}
 	return text
 }
 
 // noneSentence is the sentence for a run with nothing to explain.
-func (a *analysis) noneSentence() string {
+func (e explanation) noneSentence() string {
 	most := 0
-	for i, v := range a.hold.parts {
-		if v > a.hold.parts[most] && a.names[i] != Residual {
+	for i, v := range e.hold.parts {
+		if v > e.hold.parts[most] && e.names[i] != Residual {
 			most = i
 		}
 	}
 	begin := "Nothing to explain"
-	if a.symptoms.aborted {
+	if e.symptoms.aborted {
 		begin = "No SLO was missed before the run was aborted"
 	}
-	return fmt.Sprintf("%s. %s; its largest component is %s, with %s.", begin, a.headline(), a.names[most], ms(a.hold.parts[most]))
+	return fmt.Sprintf("%s. %s; its largest component is %s, with %s.", begin, e.headline(), e.names[most], ms(e.hold.parts[most]))
 }
 
-func (a *analysis) noGrowthSentence() string {
-	return a.headline() + ", and no measured component explains it."
+func (e explanation) noGrowthSentence() string {
+	return e.headline() + ", and no measured component explains it."
 }
 
 // otherSLOsSentence is the sentence for a run that breaks SLOs, but not by slow
 // transactions: transactions fail, or acknowledged ones are lost.
-func (a *analysis) otherSLOsSentence() string {
-	all, verb := append(a.symptoms.failures, a.symptoms.others...), "is"
+func (e explanation) otherSLOsSentence() string {
+	all, verb := append(e.symptoms.failures, e.symptoms.others...), "is"
 	if len(all) > 1 {
 		verb = "are"
 	}
-	return fmt.Sprintf("%s %s broken, which the time of transactions does not explain. %s.", sloNames(all), verb, a.headline())
+	return fmt.Sprintf("%s %s broken, which the time of transactions does not explain. %s.", sloNames(all), verb, e.headline())
 }
 
 // describe sets the sentence, evidence and advice for a component that is named.
-func (a *analysis) describe(b *Bottleneck, f Findings) {
-	known := a.explain(b)
+func (e explanation) describe(b *Bottleneck) {
+	known := e.explain(b)
 	event := ""
 	if b.Event != "" {
 		event = " (" + b.Event
@@ -130,8 +136,8 @@ func (a *analysis) describe(b *Bottleneck, f Findings) {
 	if b.Client != "" {
 		event = ", " + b.Client
 	}
-	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", a.headline(), b.Component, event, ms(*b.Growth), queueing(b), known.Meaning)
-	b.Evidence = a.evidence(b.Component, f)
+	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", e.headline(), b.Component, event, ms(*b.Growth), queueing(b), known.Meaning)
+	b.Evidence = e.evidence(b.Component)
 	b.Remedy = known.Remedy
 	if known.Experiments != nil {
 		b.Confirm = known.Experiments
@@ -148,14 +154,14 @@ func queueing(b *Bottleneck) string {
 }
 
 // describeCandidate does the same for a leading component that is not named.
-func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
-	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", a.headline(), b.Component, ms(*b.Growth), queueing(b), doubt)
+func (e explanation) describeCandidate(b *Bottleneck, doubt string) {
+	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", e.headline(), b.Component, ms(*b.Growth), queueing(b), doubt)
 	b.Evidence = []string{fmt.Sprintf("%s leads with a confidence of %s.", b.Component, percent(*b.Confidence))}
 	if b.RunnerUp != nil {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(b.RunnerUp.Growth)))
 	}
-	b.Evidence = append(b.Evidence, a.evidence(b.Component, f)...)
-	if known := a.explain(b); known.Experiments != nil {
+	b.Evidence = append(b.Evidence, e.evidence(b.Component)...)
+	if known := e.explain(b); known.Experiments != nil {
 		b.Confirm = known.Experiments // or refute
 	}
 	b.Component = Undetermined

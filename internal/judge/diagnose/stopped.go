@@ -10,7 +10,7 @@ import (
 const minStopped = 0.05
 
 // stoppedShare is the share of a window for which the service was stopped or throttled.
-func (a *analysis) stoppedShare(w window) float64 {
+func (l *layout) stoppedShare(w window) float64 {
 	if w.parts == nil {
 		return 0
 	}
@@ -19,27 +19,27 @@ func (a *analysis) stoppedShare(w window) float64 {
 
 // serviceStopped reports whether the service did not run for part of the window, and for
 // twice as much of it as at the baseline.
-func (a *analysis) serviceStopped(hold, base window) bool {
-	share := a.stoppedShare(hold)
-	return share >= minStopped && (a.noBaseline || share >= 2*a.stoppedShare(base))
+func (c comparison) serviceStopped() bool {
+	share := c.stoppedShare(c.hold)
+	return share >= minStopped && (c.noBaseline || share >= 2*c.stoppedShare(c.base))
 }
 
 // chargeStopped charges to a service that was stopped or throttled all that it measures
 // itself and its callers measure of it: also the wait for a response that has arrived, and
 // for connections that were held meanwhile.
-func (a *analysis) chargeStopped(charged parts, hold, base window) {
-	if !a.serviceStopped(hold, base) {
+func (c comparison) chargeStopped(charged parts) {
+	if !c.serviceStopped() {
 		return
 	}
 	for _, name := range []string{Network, Unmeasured, Downstream, Pool, ConnectionStorm} {
-		charged.move(a.index[name], a.index[Service])
+		charged.move(c.index[name], c.index[Service])
 	}
 }
 
 // stoppedSentence says for how long the service did not run; empty: not by so much that it
 // was charged.
-func (a *analysis) stoppedSentence() string {
-	if !a.serviceStopped(a.hold, a.base) {
+func (c comparison) stoppedSentence() string {
+	if !c.serviceStopped() {
 		return ""
 	}
 	var how []string
@@ -50,7 +50,7 @@ func (a *analysis) stoppedSentence() string {
 		{serviceStopped, "stopped (state T: by a signal or a debugger)"},
 		{serviceThrottled, "throttled by its CPU quota"},
 	} {
-		if share := a.hold.sum[of.column] / a.hold.sum[seconds]; share > 0 {
+		if share := c.hold.sum[of.column] / c.hold.sum[seconds]; share > 0 {
 			how = append(how, fmt.Sprintf("%s for %s of the time", of.what, percent(share)))
 		}
 	}

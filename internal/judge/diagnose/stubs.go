@@ -17,43 +17,53 @@ const (
 	minQueued  = 1
 )
 
+// calls answers what stubs, and the service, measured of calls to other services, and whether
+// they are repeated.
+type calls struct {
+	comparison
+	run   record.Run
+	spans []record.Span
+}
+
+func (a *analysis) calls() calls { return calls{a.comparison, a.run, a.spans} }
+
 // callsPerTransaction is the number of calls to other services per transaction of a window, as
 // stubs count them or, without stubs, as the service does.
-func (a *analysis) callsPerTransaction(w window) float64 {
+func (c calls) callsPerTransaction(w window) float64 {
 	calls := downstreamCalls
-	if a.known[stubCalls] {
+	if c.known[stubCalls] {
 		calls = stubCalls
 	}
 	if w.parts == nil {
 		return 0
 	}
-	return w.sum[calls] / a.ended(w.sum)
+	return w.sum[calls] / c.ended(w.sum)
 }
 
 // repeated reports whether calls are repeated in a window, which is about spans: they grew
 // more than a shift of the mix of flows explains.
-func (a *analysis) repeated(w window, spans []record.Span) bool {
-	before := a.callsPerTransaction(a.base)
-	return before > 0 && a.callsPerTransaction(w) >= minRetries*a.mixGrowth(spans)*before
+func (c calls) repeated(w window, spans []record.Span) bool {
+	before := c.callsPerTransaction(c.base)
+	return before > 0 && c.callsPerTransaction(w) >= minRetries*c.mixGrowth(spans)*before
 }
 
 // mixGrowth is the largest growth of a flow's share of all transactions since the baseline. The
 // mean of all flows grows by no more through the mix alone.
-func (a *analysis) mixGrowth(spans []record.Span) float64 {
+func (c calls) mixGrowth(spans []record.Span) float64 {
 	share := func(scenario []metric.Label, spans []record.Span) float64 {
 		of, all := 0.0, 0.0
 		for _, span := range spans {
-			n, _ := a.run.Timeline.Sum(metric.TransactionsScheduled, scenario, span)
+			n, _ := c.run.Timeline.Sum(metric.TransactionsScheduled, scenario, span)
 			of += n
-			n, _ = a.run.Timeline.Sum(metric.TransactionsScheduled, nil, span)
+			n, _ = c.run.Timeline.Sum(metric.TransactionsScheduled, nil, span)
 			all += n
 		}
 		return of / all
 	}
 	largest := 1.0
-	for _, s := range a.run.Timeline.Series(metric.TransactionsScheduled) {
+	for _, s := range c.run.Timeline.Series(metric.TransactionsScheduled) {
 		scenario := []metric.Label{{Key: "scenario", Value: s.Label("scenario")}}
-		if growth := share(scenario, spans) / share(scenario, baseline(a.run)); growth > largest {
+		if growth := share(scenario, spans) / share(scenario, baseline(c.run)); growth > largest {
 			largest = growth
 		}
 	}
@@ -62,19 +72,19 @@ func (a *analysis) mixGrowth(spans []record.Span) float64 {
 
 // retriedIn reports whether in a window, which is about spans, calls are repeated, and a queue
 // of them waits in the stub, more than at the baseline.
-func (a *analysis) retriedIn(w window, spans []record.Span) bool {
-	return a.repeated(w, spans) && w.perSecond(stubQueue) >= max(minQueued, 2*a.base.perSecond(stubQueue))
+func (c calls) retriedIn(w window, spans []record.Span) bool {
+	return c.repeated(w, spans) && w.perSecond(stubQueue) >= max(minQueued, 2*c.base.perSecond(stubQueue))
 }
 
 // retried reports whether calls per transaction grew with the stub's queue: each repeated
 // call takes a place in the queue, for which the next one is repeated.
-func (a *analysis) retried() bool { return a.retriedIn(a.hold, a.spans) }
+func (c calls) retried() bool { return c.retriedIn(c.hold, c.spans) }
 
 // retriesSentence says so, and whether it outlasted what began it.
-func (a *analysis) retriesSentence() string {
+func (c calls) retriesSentence() string {
 	text := fmt.Sprintf("retries keep it overloaded, with %s calls per transaction, against %s at the baseline, and %s calls in its queue, against %s",
-		number(a.callsPerTransaction(a.hold)), number(a.callsPerTransaction(a.base)), number(a.hold.perSecond(stubQueue)), number(a.base.perSecond(stubQueue)))
-	if phase, after := a.outlasted(); phase != "" {
+		number(c.callsPerTransaction(c.hold)), number(c.callsPerTransaction(c.base)), number(c.hold.perSecond(stubQueue)), number(c.base.perSecond(stubQueue)))
+	if phase, after := c.outlasted(); phase != "" {
 		text += fmt.Sprintf("; it has not recovered in the %d s after its phase %s", after, phase)
 	}
 	return text
@@ -83,22 +93,22 @@ func (a *analysis) retriesSentence() string {
 // outlasted is the last phase of a stub that ended within or before the judged seconds, of
 // which enough are left to see that calls are still repeated and queued after it, and how
 // many are left; empty: none. Such an overload is metastable: what began it is over.
-func (a *analysis) outlasted() (phase string, after int64) {
+func (c calls) outlasted() (phase string, after int64) {
 	last := int64(0)
-	for _, s := range a.run.Facts.Stubs {
+	for _, s := range c.run.Facts.Stubs {
 		for _, p := range s.Phases {
 			if p.For == 0 {
 				continue
 			}
-			end := a.at(p.End())
+			end := c.at(p.End())
 			var rest []record.Span
 			left := int64(0)
-			for _, span := range a.spans {
+			for _, span := range c.spans {
 				if span.From = max(span.From, end); span.Seconds() > 0 {
 					rest, left = append(rest, span), left+span.Seconds()
 				}
 			}
-			if left >= minSeconds && end > last && a.retriedIn(a.window(a.sum(a.rows(a.run.Timeline, rest))), rest) {
+			if left >= minSeconds && end > last && c.retriedIn(c.window(c.sum(c.rows(c.run.Timeline, rest))), rest) {
 				phase, after, last = p.Name, left, end
 			}
 		}
@@ -107,19 +117,19 @@ func (a *analysis) outlasted() (phase string, after int64) {
 }
 
 // at is the second at a time since the start of the load.
-func (a *analysis) at(since time.Duration) int64 {
-	return a.run.Facts.T0.Unix() + int64(since/time.Second)
+func (c calls) at(since time.Duration) int64 {
+	return c.run.Facts.T0.Unix() + int64(since/time.Second)
 }
 
 // stubEvidence is what stubs measured of the calls for which transactions waited.
-func (a *analysis) stubEvidence() (all []string) {
-	base := baseline(a.run)
-	for _, s := range a.run.Timeline.Series(metric.StubCallTime) {
+func (c calls) stubEvidence() (all []string) {
+	base := baseline(c.run)
+	for _, s := range c.run.Timeline.Series(metric.StubCallTime) {
 		if s.Label("background") != "false" {
 			continue
 		}
-		of := endpoint{a.run.Timeline, s.Label("stub"), s.Label("endpoint")}
-		now, calls := of.mean(a.spans)
+		of := endpoint{c.run.Timeline, s.Label("stub"), s.Label("endpoint")}
+		now, calls := of.mean(c.spans)
 		if calls == 0 {
 			continue
 		}
@@ -128,20 +138,20 @@ func (a *analysis) stubEvidence() (all []string) {
 			text += fmt.Sprintf(", against %s at the baseline", ms(before))
 		}
 		all = append(all, text+".")
-		for _, p := range a.phasesOf(of) {
-			all = append(all, a.phaseEvidence(of, p)...)
+		for _, p := range c.phasesOf(of) {
+			all = append(all, c.phaseEvidence(of, p)...)
 		}
 	}
-	if a.repeated(a.hold, a.spans) {
+	if c.repeated(c.hold, c.spans) {
 		all = append(all, fmt.Sprintf("The service made %s calls to other services per transaction, against %s at the baseline: it repeats calls.",
-			number(a.callsPerTransaction(a.hold)), number(a.callsPerTransaction(a.base))))
+			number(c.callsPerTransaction(c.hold)), number(c.callsPerTransaction(c.base))))
 	}
-	if queued := a.hold.perSecond(stubQueue); queued >= minQueued {
+	if queued := c.hold.perSecond(stubQueue); queued >= minQueued {
 		text := fmt.Sprintf("On average %s calls waited in the queue of a stub", number(queued))
-		if a.base.parts != nil {
-			text += fmt.Sprintf(", against %s at the baseline", number(a.base.perSecond(stubQueue)))
+		if c.base.parts != nil {
+			text += fmt.Sprintf(", against %s at the baseline", number(c.base.perSecond(stubQueue)))
 		}
-		if left, all := a.work("left"), a.work(""); left > 0 {
+		if left, all := c.work("left"), c.work(""); left > 0 {
 			text += fmt.Sprintf("; %s of its work was for callers that had left", percent(left/all))
 		}
 		all = append(all, text+".")
@@ -151,13 +161,13 @@ func (a *analysis) stubEvidence() (all []string) {
 
 // work is the time that stubs worked on calls in the judged seconds, in ms; caller "left": on
 // those whose callers had left.
-func (a *analysis) work(caller string) (ms float64) {
+func (c calls) work(caller string) (ms float64) {
 	selected := []metric.Label{{Key: "background", Value: "false"}}
 	if caller != "" {
 		selected = append(selected, metric.Label{Key: "caller", Value: caller})
 	}
-	for _, span := range a.spans {
-		n, _ := a.run.Timeline.Sum(metric.StubWorkTime, selected, span)
+	for _, span := range c.spans {
+		n, _ := c.run.Timeline.Sum(metric.StubWorkTime, selected, span)
 		ms += n
 	}
 	return ms
@@ -184,8 +194,8 @@ func (e endpoint) mean(spans []record.Span) (ms, calls float64) {
 }
 
 // phasesOf are the phases that change an endpoint.
-func (a *analysis) phasesOf(e endpoint) (all []spec.StubPhase) {
-	for _, s := range a.run.Facts.Stubs {
+func (c calls) phasesOf(e endpoint) (all []spec.StubPhase) {
+	for _, s := range c.run.Facts.Stubs {
 		for _, p := range s.Phases {
 			if s.Name == e.stub && p.Concerns(e.name) {
 				all = append(all, p)
@@ -197,13 +207,13 @@ func (a *analysis) phasesOf(e endpoint) (all []spec.StubPhase) {
 
 // phaseEvidence compares the judged seconds in a phase with the others; none if the phase
 // has no part in them.
-func (a *analysis) phaseEvidence(e endpoint, p spec.StubPhase) []string {
-	from, to := a.at(p.From), int64(1)<<62
+func (c calls) phaseEvidence(e endpoint, p spec.StubPhase) []string {
+	from, to := c.at(p.From), int64(1)<<62
 	if p.For > 0 {
-		to = a.at(p.End())
+		to = c.at(p.End())
 	}
 	var in, out []record.Span
-	for _, span := range a.spans {
+	for _, span := range c.spans {
 		in = append(in, record.Span{From: max(span.From, from), To: min(span.To, to)})
 		out = append(out, record.Span{From: span.From, To: min(span.To, from)}, record.Span{From: max(span.From, to), To: span.To})
 	}

@@ -115,7 +115,7 @@ func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 	case s.Metric == metric.Ledger || s.Metric == metric.PersistLag:
 		return byOthers
 	case s.Metric == verdict.ThroughputMetric && count(o.TimedOut)+count(o.Dropped) < count(o.Failed),
-		strings.HasPrefix(s.Metric, "http_req_failed"):
+		metric.IsRequestFailed(name):
 		return byFailures
 	case s.Metric == verdict.ThroughputMetric, s.Seconds != nil:
 		return byTime

@@ -106,6 +106,10 @@ var contradictions = map[string]func(*rapid.T, *metric.Frame) bool{
 	}),
 	"a request that did not fail": of(metric.RequestFailed+metric.RateTotal, plusOne),
 	"slower requests":             of(metric.RequestDuration, func(p *metric.Point) { p.Hist.Record(9000, 1) }),
+	"a gRPC request without a duration": func(_ *rapid.T, f *metric.Frame) bool {
+		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GRPC.Requests, "status", "0"), 1))
+		return true
+	},
 	"displaced, and not late": func(_ *rapid.T, f *metric.Frame) bool {
 		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorDisplaced), 1))
 		return true

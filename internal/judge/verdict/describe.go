@@ -55,15 +55,19 @@ func (e *evidence) latency() (all []Latency) {
 		all = append(all, describe(name, d, (len(all)+1)*len(e.windows) <= spec.MaxJudged))
 	}
 	add(TransactionName, e.distribution(metric.TransactionDuration, nil))
-	seen := map[string]bool{}
-	for _, s := range e.seriesOf(metric.RequestDuration) {
-		name := s.Label("name") // empty also selects the series without one
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if d := e.distribution(metric.RequestDuration, label("name", name)); d.all.Count() > 0 {
-			add(endpointName(name), d)
+	seen := map[string]bool{TransactionName: true}
+	for _, of := range metric.Protocols {
+		for _, name := range e.endpointNames(of, nil) {
+			d := e.distribution(of.Duration(), label("name", name)) // empty also selects the series without one
+			if d.all.Count() == 0 {
+				continue
+			}
+			name = cmp.Or(name, "(no name)")
+			if seen[name] { // the transaction, or an endpoint of another protocol
+				name = of.Duration() + " " + name
+			}
+			seen[name] = true
+			add(name, d)
 		}
 	}
 	for _, s := range e.seriesOf(metric.GroupDuration) {
@@ -96,13 +100,6 @@ const groupSeparator = "::"
 // isTime reports whether a metric of the script is a trend of times.
 func (e *evidence) isTime(name string) bool {
 	return slices.ContainsFunc(e.seriesOf(name), func(s metric.Series) bool { return s.Unit == "ms" })
-}
-
-func endpointName(name string) string {
-	if name == TransactionName {
-		return metric.RequestDuration + " " + name
-	}
-	return cmp.Or(name, "(no name)")
 }
 
 // describe describes a distribution, with intervals or without.

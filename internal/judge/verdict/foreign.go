@@ -207,7 +207,7 @@ func (e *evidence) foreignLatency(s spec.SLO, d *distribution) *foreignSamples {
 		f.at(c).add(float64(h.Count()), lo, hi)
 	}
 	if metric.IsRequestTime(s.Metric) {
-		for _, c := range e.contributions(metric.RequestFailed+metric.RateOccurred, metric.Counter, s.Selector) {
+		for _, c := range e.contributions(metric.ProtocolOf(s.Metric).Failed+metric.RateOccurred, metric.Counter, s.Selector) {
 			f.at(c).high += c.Value
 		}
 	}

@@ -97,9 +97,12 @@ func (e *evidence) nonFinite() (problems []string) {
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.From(metric.SourceWorker) }) {
 		names = append(names, d.Name)
 	}
-	names = append(names, metric.RequestFailed+metric.RateTotal, metric.RequestFailed+metric.RateOccurred, metric.DBSample)
+	for _, of := range metric.Protocols {
+		names = append(names, of.Failed+metric.RateTotal, of.Failed+metric.RateOccurred)
+	}
+	names = append(names, metric.DBSample)
 	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.Aggregate == spec.Rate && s.Kind() == spec.KindSamples && s.Metric != metric.RequestFailed {
+		if s.Aggregate == spec.Rate && s.Kind() == spec.KindSamples && !metric.IsRequestFailed(s.Metric) {
 			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
 		}
 	}

@@ -110,12 +110,15 @@ func perClass(e *evidence) Rule {
 // pooledOnly are the SLOs on several endpoints of a run with more endpoint names than
 // are recorded separately.
 func (e *evidence) pooledOnly() (all []string) {
-	overflowed := slices.ContainsFunc(e.seriesOf(metric.RequestDuration), func(s metric.Series) bool {
-		return s.Label(metric.OverflowLabel) != "" || s.Label(metric.ForeignOverflowLabel) != ""
-	})
 	for _, s := range e.Plan.Profile.WholeSLOs() {
+		of := metric.JudgesEndpoints(s.Metric)
 		named := slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })
-		if overflowed && !named && (s.Metric == metric.RequestDuration || s.Metric == metric.RequestFailed) {
+		if of == nil || named {
+			continue
+		}
+		if slices.ContainsFunc(e.seriesOf(of.Duration()), func(s metric.Series) bool {
+			return s.Label(metric.OverflowLabel) != "" || s.Label(metric.ForeignOverflowLabel) != ""
+		}) {
 			all = append(all, s.MetricText()+" "+s.Expression)
 		}
 	}

@@ -78,8 +78,9 @@ func (e *evidence) endpointOverWithout(c class, sources []string) bool {
 	all := c.slo
 	all.Selector = all.Selector[1:] // without the endpoint's name
 	total := stats.Sum(e.violationsOf(c.slo).cleared)
-	requests := e.sumFrom(sources, metric.RequestFailed+metric.RateTotal, c.slo.Selector)
-	others := e.sumFrom(sources, metric.RequestFailed+metric.RateTotal, all.Selector) - requests
+	judged := metric.ProtocolOf(c.slo.Metric).Failed + metric.RateTotal
+	requests := e.sumFrom(sources, judged, c.slo.Selector)
+	others := e.sumFrom(sources, judged, all.Selector) - requests
 	violations := e.sumFrom(sources, metric.ViolationsCleared, label("slo", all.ID()))
 	theirs := min(requests, max(0, violations-others))
 	return total.K-theirs > float64(stats.Allowed(c.slo.AllowedShare(), int64(total.N-requests)))

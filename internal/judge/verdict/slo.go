@@ -80,7 +80,7 @@ func (e *evidence) sentAnything() bool {
 	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.sinceFirstWindow()); n > 0 {
 		return true
 	}
-	return e.tally(metric.RequestFailed+metric.RateTotal, nil).n > 0
+	return slices.ContainsFunc(metric.Protocols, func(of *metric.Protocol) bool { return e.tally(of.Failed+metric.RateTotal, nil).n > 0 })
 }
 
 // downgradeWithoutData makes SLOs without data undecided, for a system that certainly

@@ -32,7 +32,7 @@ func (c class) of(e *evidence) *evidence {
 // over all endpoints of the SLO (RULEBOOK section 2b).
 func judgeClasses(e *evidence) (all []class) {
 	for _, s := range e.Plan.Profile.WholeSLOs() {
-		if s.Metric != metric.RequestDuration && s.Metric != metric.RequestFailed || s.Aggregate == spec.Max {
+		if metric.JudgesEndpoints(s.Metric) == nil || s.Aggregate == spec.Max {
 			continue
 		}
 		classes := e.judgeEndpoints(s)
@@ -106,15 +106,13 @@ func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 // endpoints splits an SLO on several endpoints into one for each; nil where it selects
 // a name, or where there is only one endpoint.
 func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
-	names := map[string]bool{}
 	for _, l := range s.Selector {
 		if l.Key == "name" {
 			return nil
 		}
 	}
-	for _, series := range e.seriesOf(metric.RequestDuration) {
-		if name := series.Label("name"); name != "" && series.Matches(s.Selector) && !names[name] {
-			names[name] = true
+	for _, name := range e.endpointNames(metric.JudgesEndpoints(s.Metric), s.Selector) {
+		if name != "" {
 			endpoint := s
 			endpoint.Selector = append([]metric.Label{{Key: "name", Value: name}}, s.Selector...)
 			all = append(all, endpoint)
@@ -124,4 +122,16 @@ func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
 		return nil
 	}
 	return all
+}
+
+// endpointNames are the names of a protocol's requests, each once; empty: some have none.
+func (e *evidence) endpointNames(of *metric.Protocol, selector []metric.Label) (names []string) {
+	seen := map[string]bool{}
+	for _, s := range e.seriesOf(of.Duration()) {
+		if name := s.Label("name"); s.Matches(selector) && !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -85,7 +85,7 @@ func (e *evidence) exactCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
 // addOpenRequests adds, as possible violations, the requests that were still open when
 // the run ended, by the time that they had taken until then.
 func (e *evidence) addOpenRequests(s spec.SLO, possible []stats.Batch) []stats.Batch {
-	failures := s.Metric == metric.RequestFailed
+	failures := metric.IsRequestFailed(s.Metric)
 	if !failures && !metric.IsRequestTime(s.Metric) || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
 		return possible
 	}
@@ -210,10 +210,11 @@ func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	case s.OfTransactions():
 		return e.notCompletedBySecond(), true
 	case metric.IsRequestTime(s.Metric):
-		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {
-			return e.counts(metric.RequestFailed+metric.RateOccurred, s.Selector), true
+		failed := metric.ProtocolOf(s.Metric).Failed
+		if total := e.tally(failed+metric.RateTotal, s.Selector); total.found {
+			return e.counts(failed+metric.RateOccurred, s.Selector), true
 		}
-		return e.counts(metric.RequestFailed+metric.RateOccurred, nil), false
+		return e.counts(failed+metric.RateOccurred, nil), false
 	}
 	return make([]float64, len(e.windows)), true
 }
@@ -245,14 +246,16 @@ func (e *evidence) rateViolations(s spec.SLO) violations {
 // withoutUnanswered omits failed requests without an answer in seconds in which the
 // generator stalled: the generator may be the cause.
 func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.Batch {
-	if s.Metric != metric.RequestFailed {
+	if !metric.IsRequestFailed(s.Metric) {
 		return counted
 	}
-	cleared := slices.Clone(counted)
-	unanswered := e.counts(metric.Requests, append(label("status", "0"), s.Selector...))
-	for i, stalled := range e.counts(metric.GeneratorStall, nil) {
-		if stalled > 0 {
-			cleared[i].K = max(0, cleared[i].K-unanswered[i])
+	cleared, of := slices.Clone(counted), metric.ProtocolOf(s.Metric)
+	for _, status := range of.Unanswered {
+		unanswered := e.counts(of.Requests, append(label("status", status), s.Selector...))
+		for i, stalled := range e.counts(metric.GeneratorStall, nil) {
+			if stalled > 0 {
+				cleared[i].K = max(0, cleared[i].K-unanswered[i])
+			}
 		}
 	}
 	return cleared
@@ -261,8 +264,8 @@ func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.
 // latencySeries is the latency whose correlation is used for a rate with few
 // violations: that of its requests, else that of the transaction.
 func (e *evidence) latencySeries(s spec.SLO) *distribution {
-	if s.Metric == metric.RequestFailed {
-		if d := e.distribution(metric.RequestDuration, s.Selector); d.all.Count() > 0 {
+	if metric.IsRequestFailed(s.Metric) {
+		if d := e.distribution(metric.ProtocolOf(s.Metric).Duration(), s.Selector); d.all.Count() > 0 {
 			return d
 		}
 	}

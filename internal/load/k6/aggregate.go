@@ -126,13 +126,24 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.vu(c.VU).paused(c)
 		case *httpext.Trail:
 			a.request(c)
-		case metrics.Sample: // of a metric that the script has made
-			if a.index.find(c.TimeSeries, a).measured {
+		case metrics.Sample: // of a metric that the script has made, or a gRPC request
+			to := a.index.find(c.TimeSeries, a)
+			if to.call != nil && to.call.Protocol == metric.GRPC && a.index.last.status != "" {
+				all := []metrics.Sample{c}
+				_, end, took := a.callOf(all)
+				a.call(to.call, all, end, took)
+				continue
+			}
+			if to.measured {
 				a.refused = fmt.Errorf("the script adds samples to %s, which k6 itself measures: give its metric another name", c.Metric.Name)
 			}
 			a.sample(&c, nil)
 		default:
 			all := c.GetSamples()
+			if of, end, took := a.callOf(all); of != nil {
+				a.call(of, all, end, took)
+				continue
+			}
 			for i := range all {
 				a.sample(&all[i], nil)
 			}

@@ -75,7 +75,10 @@ func requestClass(code int, text, status string) string {
 }
 
 // requestClass is the series of the class of a request with these tags, if it fails.
-func (c *seriesIndex) requestClass(tags *tagSet) int {
+func (c *seriesIndex) requestClass(tags *tagSet, of *metric.Protocol) int {
+	if call := calls[of.Duration()]; call != nil {
+		return c.errorClass(tags.scenario, metric.AtClient, call.class(tags.status))
+	}
 	code, _ := strconv.Atoi(tags.get("error_code")) // 0: the request had no error
 	return c.errorClass(tags.scenario, metric.AtClient, requestClass(code, tags.get("error"), tags.get("status")))
 }

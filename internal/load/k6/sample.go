@@ -2,6 +2,7 @@ package k6
 
 import (
 	"slices"
+	"time"
 
 	"go.k6.io/k6/lib/netext/httpext"
 	"go.k6.io/k6/metrics"
@@ -12,20 +13,22 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 )
 
-// request adds the samples of one request.
+// request adds the samples of one HTTP request.
 func (a *aggregate) request(c *httpext.Trail) {
-	r := requestResult{failed: c.Failed.Valid && c.Failed.Bool}
-	all := c.GetSamples()
-	if len(all) == 0 {
-		return
+	if all := c.GetSamples(); len(all) > 0 {
+		a.index.find(all[0].TimeSeries, a)
+		a.requestEnded(metric.HTTP, all, requestResult{failed: c.Failed.Valid && c.Failed.Bool}, c.EndTime, c.Blocked+c.ConnDuration+c.Duration)
 	}
-	a.index.find(all[0].TimeSeries, a)
-	tags, second := a.index.last, a.second(c.EndTime)
+}
+
+// requestEnded adds the samples of one request, whose tags are the last ones found.
+func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r requestResult, at time.Time, took time.Duration) {
+	tags, second := a.index.last, a.second(at)
 	if v := tags.vu; v != nil && v.inTransaction {
 		second = v.second
-		end := c.EndTime.Sub(a.t0)
-		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, nil, wakeups, a.now)
-		r.byGenerator = r.failed && (tags.crowded || tags.unanswered && r.stalled > 0)
+		end := at.Sub(a.t0)
+		r.stalled = v.stalls.Share(end-took, end, nil, wakeups, a.now)
+		r.byGenerator = r.failed && (tags.crowded || r.stalled > 0 && slices.Contains(of.Unanswered, tags.status))
 		if v.request(end, r, tags.redirect && !a.redirects) {
 			i := a.index.errorClass(tags.scenario, metric.AtClient, metric.ErrorRedirects)
 			a.bucket(second).count(i, 1)
@@ -34,7 +37,7 @@ func (a *aggregate) request(c *httpext.Trail) {
 	}
 	if r.failed {
 		if tags.class < 0 {
-			tags.class = a.index.requestClass(tags)
+			tags.class = a.index.requestClass(tags, of)
 		}
 		a.bucket(second).count(tags.class, 1)
 		if tags.vu != nil {

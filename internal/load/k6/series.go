@@ -30,6 +30,8 @@ var keptTags = []string{scenarioTag, "name"}
 // keptFor are further tags of single metrics.
 var keptFor = map[string][]string{
 	metrics.HTTPReqsName:      {"method", "status", "error_code"},
+	metric.GRPC.Requests:      {"status"},
+	metric.WebSocket.Requests: {"status"},
 	metrics.ChecksName:        {"check"},
 	metrics.GroupDurationName: {"group"},
 	sql.ErrorsMetric:          {"class", "code"},
@@ -44,7 +46,11 @@ var readTags = []string{"error"}
 func SystemTags(slos []spec.SLO) []string {
 	tags := slices.Concat(keptTags, readTags)
 	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
-		tags = append(tags, keptFor[name]...)
+		for _, key := range keptFor[name] {
+			if !slices.Contains(tags, key) {
+				tags = append(tags, key)
+			}
+		}
 	}
 	for _, s := range slos {
 		for _, l := range s.Selector {
@@ -64,6 +70,9 @@ var ended = map[string]metric.Series{
 	metrics.HTTPReqsName:          metric.Of(metric.EndedRequests),
 	metrics.HTTPReqDurationName:   metric.Of(metric.EndedRequestTime),
 	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
+	metric.GRPC.Requests:          metric.Of(metric.EndedRequests),
+	metric.GRPC.Duration():        metric.Of(metric.EndedRequestTime),
+	metric.WebSocket.Duration():   metric.Of(metric.EndedBlockedTime),
 }
 
 // redirects are the statuses that net/http follows.
@@ -80,6 +89,7 @@ type mapping struct {
 	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
 	flow     int    // number of the scenario, or outside
+	call     *call  // that each sample is of; nil: none
 	span     bool   // its samples are times of a part of the script, which may think
 	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run
@@ -109,14 +119,14 @@ type seriesIndex struct {
 // tagSet holds the mappings of the k6 time series with one tag set: about ten, for
 // which a list is faster than a map.
 type tagSet struct {
-	tags       *metrics.TagSet
-	mappings   []*mapping
-	redirect   bool // the response is a redirect
-	unanswered bool // the request had no response
-	crowded    bool // the generator had no memory for the response
-	class      int  // series of the class of its error, once one with these tags has failed; -1: not known yet
-	vu         *vu  // nil: the samples are of no VU
-	scenario   string
+	tags     *metrics.TagSet
+	mappings []*mapping
+	status   string
+	redirect bool // the response is a redirect
+	crowded  bool // the generator had no memory for the response
+	class    int  // series of the class of its error, once one with these tags has failed; -1: not known yet
+	vu       *vu  // nil: the samples are of no VU
+	scenario string
 }
 
 func newSeriesIndex(session Session) *seriesIndex {
@@ -164,7 +174,7 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 			}
 			status, _ := ts.Tags.Get("status")
 			text, _ := ts.Tags.Get("error")
-			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", crowded: text == answer.Crowded, class: -1}
+			c.last = &tagSet{tags: ts.Tags, status: status, redirect: slices.Contains(redirects, status), crowded: text == answer.Crowded, class: -1}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 				tagged, _ := ts.Tags.Get(scenarioTag)
@@ -193,7 +203,7 @@ func (c *seriesIndex) total(name string) *int64 {
 
 func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
-	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1, class: -1}
+	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1, class: -1, call: calls[name]}
 	if name == metric.ErrorsByClass {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
 		return s
@@ -206,7 +216,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.ended = c.add(e, metric.Counter)
 		s.measured = true
 	}
-	s.measured = s.measured || metric.IsRequestTime(name) || name == metrics.HTTPReqFailedName
+	s.measured = s.measured || metric.ProtocolOf(name) != nil
 	shown, labels := maskTag(name), c.labels(ts, c.last)
 	switch s.kind {
 	case metrics.Rate:

@@ -30,8 +30,9 @@
 //	  samples, violations    samples judged, and those that violate it
 //	  violation_rate         violations / samples
 //	  allowed                the largest share of violations with which it holds
-//	request        by the second in which its transaction was scheduled; tag name
-//	  as transaction, of http_req_duration and http_req_failed
+//	request        by the second in which its transaction was scheduled; tag name, and
+//	               protocol (gRPC, WebSocket) where it is not HTTP
+//	  as transaction, of http_req_duration and http_req_failed, or their counterparts
 //	request        with tag slo: as transaction, one for each other SLO that is
 //	               decided by samples
 //	arrival        by the second of the schedule

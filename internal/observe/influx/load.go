@@ -22,16 +22,23 @@ func (s *second) transactions() {
 	}
 }
 
-// requests makes a point for each name of requests; equal names of two flows are apart.
 func (s *second) requests() {
+	for _, of := range metric.Protocols {
+		s.requestsOf(of)
+	}
+}
+
+// requestsOf makes a point for each name of requests; equal names of two flows are apart, and
+// those of two protocols.
+func (s *second) requestsOf(of *metric.Protocol) {
 	keys := []string{"name"}
 	if s.Plan.Profile.Named() {
 		keys = append(keys, "scenario")
 	}
-	for _, group := range s.groups(metric.RequestDuration, keys...) {
-		h := s.hist(metric.RequestDuration, group...)
-		failed, found := s.sum(metric.RequestFailed+metric.RateOccurred, group...)
-		all, _ := s.sum(metric.RequestFailed+metric.RateTotal, group...)
+	for _, group := range s.groups(of.Duration(), keys...) {
+		h := s.hist(of.Duration(), group...)
+		failed, found := s.sum(of.Failed+metric.RateOccurred, group...)
+		all, _ := s.sum(of.Failed+metric.RateTotal, group...)
 		var f fields
 		count := float64(h.Count())
 		f.add("count", count, count > 0)
@@ -44,6 +51,9 @@ func (s *second) requests() {
 			name = "other" // overflow: more names than metric.MaxSeries
 		}
 		tags := []string{"name", name}
+		if of != metric.HTTP {
+			tags = append(tags, "protocol", of.Name)
+		}
 		if len(group) > 1 && group[1].Value != "" { // else of setup() or teardown(), or overflow
 			tags = append(tags, "scenario", group[1].Value)
 		}

@@ -69,6 +69,7 @@ func worker(i int, sequence uint64, second int64, n int) metric.Frame {
 		metric.HistPoint(metric.NewSeries(metric.GeneratorLag, "ms"), metrictest.Hist(0.1, 0.2)),
 		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "pay", "scenario", "payment"), latency),
 		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "overflow", "true"), metrictest.Hist(3)),
+		metric.HistPoint(metric.NewSeries(metric.GRPC.Duration(), "ms", "name", "pay", "scenario", "payment"), metrictest.Hist(3)),
 		count(metric.RequestFailed+metric.RateTotal, float64(n), "name", "pay", "scenario", "payment"),
 		count(metric.RequestFailed+metric.RateOccurred, 1, "name", "pay", "scenario", "payment"),
 		count(metric.Judged, float64(n), "slo", slo[5].ID()),

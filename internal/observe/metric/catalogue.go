@@ -35,6 +35,9 @@ var (
 	stubbed   = []string{"stub", "endpoint", "background"}
 )
 
+// counted is the further source of what workers count of k6's samples.
+var counted = []string{SourceWorker}
+
 // What abort conditions protect.
 const (
 	theDatabase = "the database"
@@ -74,9 +77,9 @@ var catalogue = slices.Concat(
 		Descriptor{Name: EndedTransactions, Kind: Counter, Labels: scenario, Text: "completed transactions, by the second in which they ended"},
 		Descriptor{Name: EndedIterations, Kind: Counter, Text: "iterations, by the second in which they ended"},
 		Descriptor{Name: EndedIterationTime, Kind: Counter, Unit: "ms", Text: "time of iterations, by the second in which they ended"},
-		Descriptor{Name: EndedRequests, Kind: Counter, Text: "HTTP requests, by the second in which they ended"},
-		Descriptor{Name: EndedRequestTime, Kind: Counter, Unit: "ms", Text: "time from sending HTTP requests to the end of their responses, by the second in which they ended"},
-		Descriptor{Name: EndedBlockedTime, Kind: Counter, Unit: "ms", Text: "time waiting for or opening connections to the service, by the second in which the requests ended"},
+		Descriptor{Name: EndedRequests, Kind: Counter, Text: "HTTP and gRPC requests, by the second in which they ended"},
+		Descriptor{Name: EndedRequestTime, Kind: Counter, Unit: "ms", Text: "time from sending HTTP and gRPC requests to the end of their responses, by the second in which they ended"},
+		Descriptor{Name: EndedBlockedTime, Kind: Counter, Unit: "ms", Text: "time waiting for or opening connections and WebSockets to the service, by the second in which the requests ended"},
 
 		Descriptor{Name: GeneratorLag, Kind: Histogram, Unit: "ms", Labels: scenario, Text: "delay of the start of each arrival that the generator itself caused"},
 		Descriptor{Name: GeneratorDisplaced, Kind: Counter, Labels: scenario, Text: "arrivals that the generator itself started later than the plan's limit, and that the system did not delay for longer"},
@@ -323,8 +326,11 @@ var catalogue = slices.Concat(
 		k6Time("http_req_waiting", "time until the first byte of the response"),
 		k6Time("iteration_duration", "time of an iteration of the script"),
 		Descriptor{Name: GroupDuration, Kind: Histogram, Unit: "ms", Labels: []string{"scenario", "name", "group"}, SLO: latencies, Text: "time of a group of the script"},
-		k6Time("grpc_req_duration", "time of gRPC requests"),
-		k6Time("ws_connecting", "time opening a WebSocket"),
+		Descriptor{Name: GRPC.Requests, Kind: Counter, Sources: counted, Labels: []string{"scenario", "name", "status"}, Text: "gRPC requests, by their status: 0 is OK"},
+		Descriptor{Name: GRPC.Failed, Kind: Rate, Sources: counted, Labels: request, SLO: failures, Text: "gRPC requests that ended with another status than OK"},
+		k6Time(GRPC.Duration(), "time of gRPC requests, a stream being one"),
+		Descriptor{Name: WebSocket.Failed, Kind: Rate, Sources: counted, Labels: request, SLO: failures, Text: "WebSockets that could not be opened"},
+		k6Time(WebSocket.Duration(), "time opening a WebSocket, until the attempt failed too"),
 		k6Time("ws_ping", "time from a ping of a WebSocket to its pong"),
 		k6Time("ws_session_duration", "time of a WebSocket session"),
 		Descriptor{Name: "data_received", Kind: Counter, Unit: "By", Labels: request, Text: "bytes received"},
@@ -333,7 +339,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: "iterations", Kind: Counter, Labels: request, Text: "iterations of the script"},
 		Descriptor{Name: "ws_msgs_received", Kind: Counter, Labels: request, Text: "WebSocket messages received"},
 		Descriptor{Name: "ws_msgs_sent", Kind: Counter, Labels: request, Text: "WebSocket messages sent"},
-		Descriptor{Name: "ws_sessions", Kind: Counter, Labels: request, Text: "WebSocket sessions"},
+		Descriptor{Name: WebSocket.Requests, Kind: Counter, Labels: []string{"scenario", "name", "status"}, Text: "WebSocket sessions"},
 		Descriptor{Name: "vus", Kind: Gauge, Labels: request, Text: "active VUs"},
 		Descriptor{Name: "vus_max", Kind: Gauge, Labels: request, Text: "allocated VUs"},
 	),

@@ -1,9 +1,6 @@
 package metric
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A rate becomes two counters, as in k6's OpenTelemetry output: NAME.occurred
 // (samples that were not 0) and NAME.total (all samples).
@@ -158,16 +155,6 @@ const (
 	Checks          = "checks"
 	DataSent        = "data_sent"
 )
-
-// RequestTimes are k6's times of each request. The first is the sum of the next three. A
-// script may have further metrics whose names begin like them.
-var RequestTimes = [...]string{
-	RequestDuration, "http_req_sending", "http_req_waiting", "http_req_receiving",
-	"http_req_blocked", "http_req_connecting", "http_req_tls_handshaking",
-}
-
-// IsRequestTime reports whether each request has such a time, one that failed too.
-func IsRequestTime(name string) bool { return slices.Contains(RequestTimes[:], name) }
 
 // DefaultSampleRate is the number of samples of the database's sessions per second,
 // unless their source reports another rate (DBSampleRate).

@@ -51,6 +51,7 @@ type Checker struct {
 	transactions map[string]*transactionSums
 	iterations   map[string]*iterationSums
 	requests     requests
+	failures     map[*metric.Protocol]float64 // failed requests
 	counts       []sloSums
 	unplanned    *string            // an SLO that the plan has not, and that no worker counts; nil: none
 	rates        map[string]float64 // samples of a rate's series, less those that were not 0
@@ -76,7 +77,7 @@ func NewChecker(p Plan) *Checker {
 	c := &Checker{
 		flows: map[string]flowPlan{}, byID: map[string]int{}, on: map[string][]int{},
 		closed: map[string]bool{}, seconds: map[slot]*secondSums{}, until: map[slot]int64{},
-		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: requests{byName: map[string]*requestSums{}}, rates: map[string]float64{},
+		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: requests{byName: map[requestsKey]*requestSums{}}, rates: map[string]float64{}, failures: map[*metric.Protocol]float64{},
 	}
 	plans := p.Load.PerFlow()
 	for i, of := range p.Profile.Flows {

@@ -35,7 +35,7 @@ func (c *Checker) read(f metric.Frame) {
 	clear(c.counts)
 	c.unplanned = nil
 	c.requests.clear()
-	failures := 0.0
+	clear(c.failures)
 	for _, p := range f.Points {
 		name := p.Series.Name
 		if p.Kind == metric.Counter {
@@ -43,13 +43,13 @@ func (c *Checker) read(f metric.Frame) {
 			case metric.Judged, metric.Violations, metric.ViolationsCleared:
 				c.countSLO(p)
 				continue
-			case metric.RequestFailed + metric.RateOccurred:
-				failures += p.Value
-				c.addFailures(p)
 			}
 			if of, ok := strings.CutSuffix(name, metric.RateTotal); ok {
 				c.addRate(of, p, p.Value)
 			} else if of, ok := strings.CutSuffix(name, metric.RateOccurred); ok {
+				if metric.IsRequestFailed(of) {
+					c.addFailures(metric.ProtocolOf(of), p)
+				}
 				c.addRate(of, p, -p.Value)
 			}
 		}
@@ -78,16 +78,16 @@ func (c *Checker) read(f metric.Frame) {
 			}
 		case s.ofRequestTimes():
 			// Failures violate it whatever they took.
-			sums.certain, sums.possible = max(sums.certain, sums.failed), sums.possible+failures
+			sums.certain, sums.possible = max(sums.certain, sums.failed), sums.possible+c.failures[metric.ProtocolOf(s.Metric)]
 		}
 	}
 }
 
 // emptied is a map without its entries. One that was large is made again: to clear it would
 // take as long for each further frame.
-func emptied[V any](m map[string]V) map[string]V {
+func emptied[K comparable, V any](m map[K]V) map[K]V {
 	if len(m) > 5*metric.MaxSeries {
-		return map[string]V{}
+		return map[K]V{}
 	}
 	clear(m)
 	return m
@@ -113,11 +113,13 @@ func (s sampledSLO) ofRequestTimes() bool {
 	return metric.IsRequestTime(s.Metric) && s.Aggregate != spec.Rate
 }
 
-// addFailures adds failed requests to the SLOs on times of requests that judge them.
-func (c *Checker) addFailures(p metric.Point) {
+// addFailures adds failed requests of a protocol, also to the SLOs on their times that judge
+// them.
+func (c *Checker) addFailures(of *metric.Protocol, p metric.Point) {
+	c.failures[of] += p.Value
 	c.left.spend(0, len(c.slos))
 	for i, s := range c.slos {
-		if s.ofRequestTimes() && c.judges(i, p.Series) {
+		if s.ofRequestTimes() && metric.ProtocolOf(s.Metric) == of && c.judges(i, p.Series) {
 			c.counts[i].failed += p.Value
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -40,7 +41,7 @@ func (c condition) name() string {
 	return c.aggregate
 }
 
-const durationMetric, failedMetric = "transaction_duration", "http_req_failed"
+const durationMetric, failedMetric = metric.TransactionDuration, metric.RequestFailed
 
 // needed is the number of transactions with which a run decides the condition.
 func (c condition) needed() int64 { return stats.Needed(c.violations) }

@@ -49,8 +49,8 @@ func Profile() spec.Profile {
 			Baseline: spec.Baseline{Rate: 5, For: 10 * time.Second},
 			Ramp:     4 * time.Second, Hold: 30 * time.Second, Cooldown: 2 * time.Second,
 		}, SLOs: []spec.SLO{
-			Percentile("http_req_duration", 95, 250, name...),
-			{Metric: "http_req_failed", Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
+			Percentile(metric.RequestDuration, 95, 250, name...),
+			{Metric: metric.RequestFailed, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
 			{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
 			{Metric: metric.Ledger, Expression: "duplicated==0", Aggregate: spec.Exact, Count: "duplicated", Operator: "=="},
 			{Metric: metric.PersistLag, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000},

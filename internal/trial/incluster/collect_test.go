@@ -129,7 +129,7 @@ func TestRunBrings(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "runs", "a run")
 			var said []string
 			err := Run(t.Context(), t.Context(), c, example(), dir, func(line string) { said = append(said, line) })
-			if refused == nil && err != nil || refused != nil && (!errors.Is(err, ErrNotRemoved) || IsLeft(err)) {
+			if refused == nil && err != nil || refused != nil && (!errors.Is(err, ErrNotRemoved) || isLeft(err)) {
 				t.Fatal(err)
 			}
 			if refused != nil {

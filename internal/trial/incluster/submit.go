@@ -23,7 +23,7 @@ import (
 // for. If the error is ErrNotRemoved, the record is in dir.
 //
 // A complete record that cannot be brought is left in its pod, for holdFor, and so is a run
-// whose cluster does not answer: see IsLeft.
+// whose cluster does not answer: see isLeft.
 func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say func(string)) (err error) {
 	objects, err := j.Manifests()
 	if err != nil {
@@ -35,7 +35,7 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 	}
 	var created []metav1.OwnerReference
 	defer func() {
-		if IsLeft(err) && force.Err() == nil {
+		if isLeft(err) && force.Err() == nil {
 			return
 		}
 		removed := remove(c, j.Name, created, earlier)
@@ -84,12 +84,20 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 
 // Errors of a run that is left in the cluster.
 var (
-	errNotCollected = errors.New("the record is complete, and waits in the pod")
-	errOutOfReach   = errors.New("the cluster does not answer, and the run goes on in it")
+	errNotCollected = leftError("the record is complete, and waits in the pod")
+	errOutOfReach   = leftError("the cluster does not answer, and the run goes on in it")
 )
 
-// IsLeft reports whether a run is left in the cluster, where its record can be collected.
-func IsLeft(err error) bool { return errors.Is(err, errNotCollected) || errors.Is(err, errOutOfReach) }
+// leftError says that a run is left in the cluster, where its record can be collected.
+type leftError string
+
+func (e leftError) Error() string { return string(e) }
+
+// Lasting: the error is told even where the command was interrupted.
+func (leftError) Lasting() bool { return true }
+
+// isLeft reports whether a run is left in the cluster, where its record can be collected.
+func isLeft(err error) bool { return errors.Is(err, errNotCollected) || errors.Is(err, errOutOfReach) }
 
 // fetch says how a record is collected by hand, and the run removed. The folder may exist.
 func (f *follower) fetch(dir string) string {

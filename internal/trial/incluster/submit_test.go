@@ -117,7 +117,7 @@ func TestRunLeaves(t *testing.T) {
 		const next = `once it answers, within an hour of the run's end: mkdir -p 'runs/ana'"'"'s run'` +
 			` && kubectl exec --namespace load run-abc -- assay kubernetes export | tar xz -C 'runs/ana'"'"'s run'` +
 			` && kubectl delete --namespace load job/assay-checkout && assay judge 'runs/ana'"'"'s run'`
-		if !IsLeft(err) || err.Error() != text || hint.Of(err) != next {
+		if !isLeft(err) || err.Error() != text || hint.Of(err) != next {
 			t.Errorf("%v (%s)", err, hint.Of(err))
 		}
 		if took := time.Since(began); took > 10*time.Second+endTimeout+time.Minute {

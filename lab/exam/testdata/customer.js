@@ -1,9 +1,9 @@
 // Reads the orders of one customer. One transaction: one SELECT on the VU's single
 // connection.
 
-import { iteration } from '../../../../scenarios/lib/identity.js';
-import { integer, seededRandom } from '../../../../scenarios/lib/random.js';
-import { connect, database } from '../../../../scenarios/lib/sql.js';
+import { iteration } from '../../../scenarios/lib/identity.js';
+import { integer, seededRandom } from '../../../scenarios/lib/random.js';
+import { connect, database } from '../../../scenarios/lib/sql.js';
 
 const db = connect(database());
 

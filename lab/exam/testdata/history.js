@@ -1,9 +1,9 @@
 // Reads random rows of a history that is larger than the buffer pool. One
 // transaction: one SELECT of 20 rows by primary key, on the VU's single connection.
 
-import { iteration } from '../../../../scenarios/lib/identity.js';
-import { integer, seededRandom } from '../../../../scenarios/lib/random.js';
-import { connect, database } from '../../../../scenarios/lib/sql.js';
+import { iteration } from '../../../scenarios/lib/identity.js';
+import { integer, seededRandom } from '../../../scenarios/lib/random.js';
+import { connect, database } from '../../../scenarios/lib/sql.js';
 
 const db = connect(database());
 const rows = 120000;

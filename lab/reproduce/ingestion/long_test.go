@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/workertest"
+	"assay.dev/assay/internal/thresholds"
 	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/internal/wire"
 	"assay.dev/assay/lab/reproduce"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is `assay target`.
+// serve is `assay-lab target`.
 func serve(args []string) error {
 	config := target.DefaultConfig()
 	flags := pflag.NewFlagSet("target", pflag.ContinueOnError)
@@ -63,7 +64,7 @@ func TestLongIngestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn.DBName = "shop"
-	file, err := trial.ReadThresholds(t.Context(), filepath.Join("..", "..", "..", "..", "thresholds.json"))
+	file, err := thresholds.Read(t.Context(), filepath.Join("..", "..", "..", "thresholds.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

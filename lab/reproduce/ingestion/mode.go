@@ -3,7 +3,7 @@ package ingestion
 // mode is a way to run the reference service.
 type mode struct {
 	name string
-	args []string // of `assay target`
+	args []string // of `assay-lab target`
 	kill bool     // the service is killed when the judged load has ended
 }
 

@@ -146,7 +146,7 @@ func claims(modes []Mode) page.Block {
 func commands(modes []Mode) page.Block {
 	var all page.Facts
 	for _, m := range modes {
-		all = append(all, page.Fact{Name: m.Name, Text: "assay target " + strings.Join(m.Args, " ")})
+		all = append(all, page.Fact{Name: m.Name, Text: "assay-lab target " + strings.Join(m.Args, " ")})
 	}
 	return all
 }

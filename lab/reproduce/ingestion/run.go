@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
@@ -48,7 +49,7 @@ type Document struct {
 // Mode is one way to run the service, with its run.
 type Mode struct {
 	Name        string
-	Args        []string // of `assay target`
+	Args        []string // of `assay-lab target`
 	Certificate certificate.Certificate
 }
 
@@ -177,7 +178,7 @@ func (m mode) maker(s service) trial.Maker {
 	if !m.kill {
 		return trial.Run
 	}
-	return func(ctx context.Context, o run.Options, p *trial.Progress) (trial.Result, error) {
+	return func(ctx context.Context, o run.Options, p *trial.Progress) (sealed.Result, error) {
 		var killError error
 		o.Progress = func(e run.Event) {
 			p.Report(e)
@@ -188,8 +189,8 @@ func (m mode) maker(s service) trial.Maker {
 		err := run.Run(ctx, o)
 		p.End()
 		if err = cmp.Or(err, killError); err != nil {
-			return trial.Result{}, err
+			return sealed.Result{}, err
 		}
-		return trial.Open(o.Dir)
+		return sealed.Open(o.Dir)
 	}
 }

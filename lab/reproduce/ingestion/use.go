@@ -4,10 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/series/search"
-	"assay.dev/assay/internal/trial"
 )
 
 // Use is the CPU time that each part used in a trial's judged windows, in CPUs; null: not
@@ -28,7 +28,7 @@ func (o Options) use(dir string, d search.Document, rate float64) *Use {
 		if p.Rate != rate || p.Folder == "" { //nolint:staticcheck // the load of the trial, not one near it
 			continue
 		}
-		if r, err := trial.Open(filepath.Join(dir, p.Folder)); err == nil {
+		if r, err := sealed.Open(filepath.Join(dir, p.Folder)); err == nil {
 			u = useOf(r)
 			u.Rate = rate
 		}
@@ -37,7 +37,7 @@ func (o Options) use(dir string, d search.Document, rate float64) *Use {
 }
 
 // useOf reads the record of a run.
-func useOf(r trial.Result) *Use {
+func useOf(r sealed.Result) *Use {
 	t, windows := r.Record.Timeline, r.Verdict.Judged
 	cpus := func(name string, labels ...string) *float64 {
 		total, seconds, found := 0.0, int64(0), false

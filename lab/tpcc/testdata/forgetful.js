@@ -1,9 +1,9 @@
 // The transactions of scenarios/tpcc.js, but for statements that are left out: those that match
 // SKIPPED.
-import { connect, database } from '../../../../scenarios/lib/sql.js';
-import { iteration, transaction } from '../../../../scenarios/lib/identity.js';
-import { seededRandom } from '../../../../scenarios/lib/random.js';
-import { scaleOf, transact } from '../../../../scenarios/lib/tpcc.js';
+import { connect, database } from '../../../scenarios/lib/sql.js';
+import { iteration, transaction } from '../../../scenarios/lib/identity.js';
+import { seededRandom } from '../../../scenarios/lib/random.js';
+import { scaleOf, transact } from '../../../scenarios/lib/tpcc.js';
 
 const db = connect(database(), { schema: 'tpcc' });
 

@@ -25,6 +25,9 @@ func (e *NotRestoredError) Unwrap() error { return e.Err }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
+// Lasting: the error is told even where the command was interrupted.
+func (*UndoError) Lasting() bool { return true }
+
 // IsUndoError reports whether err is or wraps an UndoError.
 func IsUndoError(err error) bool {
 	var undo *UndoError

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/series/experiment/journal"
-	"assay.dev/assay/lab/stack"
 )
 
 // Concerns reports whether a journal is of an experiment on the target; empty: the
@@ -46,7 +46,7 @@ func Replay(ctx context.Context, sys *System) error {
 			return err
 		}
 		if len(j.Steps) > 0 {
-			if _, _, err := stack.Up(ctx, sys.options(), sys.Log); err != nil {
+			if _, _, err := localstack.Up(ctx, sys.Dir, localstack.Options{}); err != nil {
 				return err
 			}
 		}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/series/experiment/binlog"
 	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
-	"assay.dev/assay/lab/stack"
 )
 
 // System is the system to which variants are applied.
@@ -27,7 +27,7 @@ type System struct {
 	Log        *slog.Logger
 
 	needs   needs // of all variants together
-	setup   *stack.Setup
+	setup   *localstack.Setup
 	readers *readers
 	read    binlog.Read // by the readers that were stopped last
 }
@@ -51,12 +51,11 @@ func (sys *System) Prepare(ctx context.Context, variants []spec.Variant) error {
 		database = database || v.NeedsDatabase()
 	}
 	if sys.Dir != "" {
-		s, _, err := stack.Status(sys.Dir)
+		s, err := localstack.Status(ctx, sys.Dir)
 		if err != nil {
 			return err
 		}
-		setup := s.Setup()
-		sys.setup = &setup
+		sys.setup = &s.Setup
 	}
 	if !database {
 		return nil
@@ -105,12 +104,7 @@ func (sys *System) restart(ctx context.Context, v spec.Variant) error {
 	to := *sys.setup
 	to.Database = slices.Concat(to.Database, v.Database)
 	to.Target = slices.Concat(to.Target, v.Service)
-	_, err := stack.Restart(ctx, sys.options(), to, stack.Parts{Database: sys.needs.database, Target: true}, sys.Log)
-	return err
-}
-
-func (sys *System) options() stack.Options {
-	return stack.Options{Dir: sys.Dir, Executable: sys.Executable}
+	return localstack.Restart(ctx, sys.Dir, to, localstack.Parts{Database: sys.needs.database, Target: true})
 }
 
 func (sys *System) globals(ctx context.Context, v spec.Variant) error {
@@ -174,7 +168,7 @@ func (sys *System) startReading(ctx context.Context, v spec.Variant) error {
 	if v.Readers == 0 {
 		return nil
 	}
-	dsn, err := sys.dsn()
+	dsn, err := sys.dsn(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,9 +177,9 @@ func (sys *System) startReading(ctx context.Context, v spec.Variant) error {
 }
 
 // dsn is the DSN of a user who may change the database.
-func (sys *System) dsn() (string, error) {
+func (sys *System) dsn(ctx context.Context) (string, error) {
 	if sys.Dir != "" {
-		return stack.AdminDSN(sys.Dir)
+		return localstack.AdminDSN(ctx, sys.Dir)
 	}
 	if sys.DSN == "" {
 		return "", errors.New("no database is named")
@@ -194,7 +188,7 @@ func (sys *System) dsn() (string, error) {
 }
 
 func (sys *System) onDatabase(ctx context.Context, do func(connection) error) error {
-	dsn, err := sys.dsn()
+	dsn, err := sys.dsn(ctx)
 	if err != nil {
 		return err
 	}

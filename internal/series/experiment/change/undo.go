@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/binlog"
 	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/servers/process"
-	"assay.dev/assay/lab/stack"
 )
 
 // Read is what the readers have read so far, or what those read that were stopped last.
@@ -82,8 +82,7 @@ func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
 	defer cancel()
 	switch {
 	case s.Stack != nil:
-		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, stack.Parts{Database: s.Stack.Database, Target: true}, sys.Log)
-		return err
+		return localstack.Restart(ctx, sys.Dir, s.Stack.Setup, localstack.Parts{Database: s.Stack.Database, Target: true})
 	case len(s.Command) > 0:
 		return process.Execute(ctx, s.Command)
 	}

@@ -46,7 +46,7 @@ func (e *UndoError) Hint() string {
 func undoCommand(s journal.Step) string {
 	switch {
 	case s.Stack != nil:
-		return "assay stack down && " + stackUpCommand(s.Stack)
+		return "assay-lab stack down && " + stackUpCommand(s.Stack)
 	case len(s.Command) > 0:
 		return shellescape.QuoteCommand(s.Command)
 	}
@@ -56,7 +56,7 @@ func undoCommand(s journal.Step) string {
 // stackUpCommand is the command that starts the stack with its former options.
 func stackUpCommand(r *journal.Restart) string {
 	p := r.Setup.Ports
-	text := fmt.Sprintf("assay stack up --db-port %d --target-port %d", p.Database, p.Target)
+	text := fmt.Sprintf("assay-lab stack up --db-port %d --target-port %d", p.Database, p.Target)
 	if p.Influx != 0 {
 		text += fmt.Sprintf(" --influx-port %d", p.Influx)
 	}

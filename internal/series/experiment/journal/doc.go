@@ -3,5 +3,5 @@
 //
 // Input: steps, each written and synced before the change is made. Output: the steps
 // that were not undone yet. It holds no secret: a database is named without its
-// password. Nothing here locks: the caller has locked the folder (stack.Reserve).
+// password. Nothing here locks: the caller has locked the folder (localstack.Reserve).
 package journal

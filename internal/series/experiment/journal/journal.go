@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/servers/statefile"
-	"assay.dev/assay/lab/stack"
 )
 
 // File is the journal's name in its folder.
@@ -29,8 +29,8 @@ type Step struct {
 
 // Restart restarts the local stack with its former setup.
 type Restart struct {
-	Setup    stack.Setup `json:"setup"`
-	Database bool        `json:"database"` // restart the database server too, not only the service
+	Setup    localstack.Setup `json:"setup"`
+	Database bool             `json:"database"` // restart the database server too, not only the service
 }
 
 // Content is the content of a journal's file.

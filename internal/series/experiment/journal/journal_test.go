@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/journal"
-	"assay.dev/assay/lab/stack"
 )
 
 func steps() []journal.Step {
 	return []journal.Step{
-		{Stack: &journal.Restart{Database: true, Setup: stack.Setup{Database: []string{"--skip-log-bin"}, Target: []string{"--drain=false"}, Ports: stack.Ports{Database: 1, Target: 2, Influx: 3}}}},
+		{Stack: &journal.Restart{Database: true, Setup: localstack.Setup{Database: []string{"--skip-log-bin"}, Target: []string{"--drain=false"}, Ports: localstack.Ports{Database: 1, Target: 2, Influx: 3}}}},
 		{Variant: "B", Statements: []string{"SET GLOBAL sync_binlog = 1"}},
 		{Variant: "B", Command: []string{"rm", "-f", "a file"}},
 	}

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/internal/series/experiment/change"
 	"assay.dev/assay/internal/series/experiment/report"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/thresholds"
 	"assay.dev/assay/internal/trial"
 )
 
@@ -58,7 +59,7 @@ func Open(ctx context.Context, path string, r Request) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := trial.CheckSecrets(path, data); err != nil {
+	if err := thresholds.CheckSecrets(path, data); err != nil {
 		return nil, err
 	}
 	if e, err = r.Overrides.Apply(e, r.Options.Target); err != nil {

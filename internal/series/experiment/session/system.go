@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/change"
 	"assay.dev/assay/internal/series/experiment/journal"
-	"assay.dev/assay/lab/stack"
 )
 
 // System is the system to which the variants are applied: the local stack if target
@@ -16,13 +16,13 @@ import (
 func (s *Session) System(target, dsn string) (w *change.System, release func(), err error) {
 	w, release = &change.System{Executable: s.Options.Executable, Log: s.Options.Log}, func() {}
 	if target == "" {
-		w.Dir = stack.DefaultDir
+		w.Dir = localstack.DefaultDir
 	} else {
 		if err := s.checkDatabase(dsn); err != nil {
 			return nil, nil, err
 		}
-		release, err = stack.Reserve(stack.DefaultDir)
-		if errors.Is(err, stack.ErrInUse) {
+		release, err = localstack.Reserve(localstack.DefaultDir)
+		if errors.Is(err, localstack.ErrInUse) {
 			err = hint.With(errors.New("another experiment, or a run on the local stack, is using this folder"), "wait until it has ended")
 		}
 		if err != nil {
@@ -34,7 +34,7 @@ func (s *Session) System(target, dsn string) (w *change.System, release func(), 
 		release()
 		return nil, nil, err
 	}
-	w.Begin(stack.DefaultDir, s.Parameters.ID, target, s.Parameters.Started)
+	w.Begin(localstack.DefaultDir, s.Parameters.ID, target, s.Parameters.Started)
 	return w, release, nil
 }
 
@@ -53,7 +53,7 @@ func (s *Session) checkDatabase(dsn string) error {
 // interrupted one on another system: replacing it would lose how to restore that
 // system. A journal of the same system was replayed before.
 func checkJournal() error {
-	j, err := journal.Open(stack.DefaultDir)
+	j, err := journal.Open(localstack.DefaultDir)
 	if err != nil || j == nil || len(j.Steps) == 0 {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
@@ -15,7 +16,7 @@ import (
 // Headroom searches for the highest rate within the SLOs, after a run that passed: from its
 // target upwards, each flow at its target and all of them in proportion, without the shape
 // of an event, by trials of a length. Trials and document are in the run's folder
-// (trial.HeadroomDir). Its result is no part of what the certificate claims.
+// (sealed.HeadroomDir). Its result is no part of what the certificate claims.
 func Headroom(ctx context.Context, passed run.Options, length time.Duration, c *trial.Console) (search.Document, error) {
 	t, err := headroom(passed, length)
 	if err != nil {
@@ -52,7 +53,7 @@ func headroom(passed run.Options, length time.Duration) (*Trials, error) {
 		ID: "headroom-of-" + passed.ID, Workers: passed.Workers, Seed: passed.Seed + 1, Target: passed.Target,
 		Goal: search.Goal{Trials: spec.DefaultTrials, Width: spec.DefaultWidth}, Range: search.Range{From: p.Target(), Max: spec.MaxRate},
 	}, short, changed)
-	t.Options, t.Dir, t.Label = passed, filepath.Join(passed.Dir, trial.HeadroomDir), passed.Profile.Name+", headroom"
+	t.Options, t.Dir, t.Label = passed, filepath.Join(passed.Dir, sealed.HeadroomDir), passed.Profile.Name+", headroom"
 	return t, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/quantity"
@@ -20,7 +21,7 @@ import (
 )
 
 // File is the name of the search's document in its folder.
-const File = trial.SearchFile
+const File = sealed.SearchFile
 
 // Trials makes the trials of one search.
 type Trials struct {

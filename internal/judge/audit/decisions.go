@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"assay.dev/assay/internal/judge/certificate"
+)
+
+// sameFigure is the relative difference up to which figures of two builds are the same: the
+// last digits may differ by how a platform rounds.
+const sameFigure = 1e-6
+
+// differingDecisions names the first places in which the decisions and figures of two
+// certificates differ, which two builds have made of one record; nil: in none. How a build
+// says something is wording, and not compared.
+func differingDecisions(stated, again []byte) (places []string) {
+	var a, b any
+	if json.Unmarshal(stated, &a) != nil || json.Unmarshal(again, &b) != nil {
+		return []string{"a document that cannot be read"}
+	}
+	compare("", a, b, func(place string) {
+		if len(places) < 5 {
+			places = append(places, place)
+		}
+	})
+	return places
+}
+
+// compare calls differs with each place below which two values differ.
+func compare(place string, a, b any, differs func(place string)) {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			differs(place)
+			return
+		}
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			below := name
+			if place != "" {
+				below = place + "." + name
+			}
+			x, inA := a[name]
+			y, inB := b[name]
+			switch {
+			case certificate.IsWording(name, x) && certificate.IsWording(name, y):
+			case inA != inB:
+				differs(below)
+			default:
+				compare(below, x, y, differs)
+			}
+		}
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			differs(place)
+			return
+		}
+		for i := range a {
+			compare(fmt.Sprintf("%s[%d]", place, i), a[i], b[i], differs)
+		}
+	case float64:
+		b, ok := b.(float64)
+		if !ok || math.Abs(a-b) > sameFigure*max(math.Abs(a), math.Abs(b)) {
+			differs(place)
+		}
+	default:
+		if a != b {
+			differs(place)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package version
+
+import (
+	"runtime/debug"
+
+	"assay.dev/assay/internal/observe/record"
+)
+
+// Tool describes this build. A build without VCS information counts as dirty.
+func Tool() record.Tool {
+	t := record.Tool{Version: "devel", Dirty: true}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return t
+	}
+	t.Go, t.Version = info.GoVersion, info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			t.Revision = s.Value
+		case "vcs.modified":
+			t.Dirty = s.Value != "false"
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "go.k6.io/k6" || m.Path == "go.k6.io/k6/v2" {
+			t.K6 = m.Version
+		}
+	}
+	return t
+}
