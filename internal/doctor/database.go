@@ -75,9 +75,10 @@ func (s Subject) databaseFindings(d probe.Database, pool service.Pool) Findings 
 		all = append(all, f)
 	}
 	for _, l := range s.Loads {
-		for _, of := range l.Profile.PerFlow() {
-			if tried, has := d.Ledgers[of.Title()]; has {
-				all = append(all, ledger(of.Title(), s.File.Path, tried))
+		for _, f := range l.Profile.Flows {
+			title := l.Profile.Title(f)
+			if tried, has := d.Ledgers[title]; has {
+				all = append(all, ledger(title, s.File.Path, tried))
 			}
 		}
 		if tried := d.Invariants[l.Profile.Name]; len(tried) > 0 {

@@ -44,7 +44,7 @@ func TestClock(t *testing.T) {
 func TestDatabaseClock(t *testing.T) {
 	lag := func(bounds ...float64) (loads []Load) {
 		for _, b := range bounds {
-			loads = append(loads, Load{Profile: spec.Profile{SLOs: []spec.SLO{{Metric: metric.PersistLag, Bound: b}, {Metric: "transaction_duration", Bound: 1}}}})
+			loads = append(loads, Load{Profile: spec.Profile{Flows: []spec.Flow{{SLOs: []spec.SLO{{Metric: metric.PersistLag, Bound: b}, {Metric: "transaction_duration", Bound: 1}}}}}})
 		}
 		return loads
 	}
@@ -192,7 +192,7 @@ func TestDatabaseServer(t *testing.T) {
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
 	expect(t, noDatabase([]Load{{}, {Profile: spec.Profile{Name: "needy", Needs: []string{"db"}}}}), Lacking, "profile needy needs the database")
-	expect(t, noDatabase([]Load{{Profile: spec.Profile{Name: "paid", Ledger: &spec.Ledger{}}}}), Lacking, "profile paid has a ledger, which is read from the database, and none is named")
+	expect(t, noDatabase([]Load{{Profile: spec.Profile{Name: "paid", Flows: []spec.Flow{{Ledger: &spec.Ledger{}}}}}}), Lacking, "profile paid has a ledger, which is read from the database, and none is named")
 	flows := spec.Profile{Name: "fl", Flows: []spec.Flow{{Name: "a"}, {Name: "b", Ledger: &spec.Ledger{}}}}
 	expect(t, noDatabase([]Load{{Profile: flows}}), Lacking, "profile fl has a ledger")
 	denied := probe.Database{Dialect: mysql, Ledgers: map[string]probe.Ledger{"fl, flow b": {Read: errors.New("denied")}}}

@@ -17,7 +17,7 @@ import (
 func queueLoad(g spec.Gauge, judged bool) Load {
 	p := spec.Profile{Name: "p", Gauges: map[string]spec.Gauge{"queue_depth": g}}
 	if judged {
-		p.SLOs = []spec.SLO{{Metric: "queue_depth", Aggregate: spec.Max, Operator: "<", Bound: 1}}
+		p.Flows = []spec.Flow{{SLOs: []spec.SLO{{Metric: "queue_depth", Aggregate: spec.Max, Operator: "<", Bound: 1}}}}
 	}
 	return Load{Profile: p}
 }

@@ -15,7 +15,7 @@ import (
 // Unreadable lags have their own check and remedy, or the hint of their error.
 func TestReadersFindings(t *testing.T) {
 	judges := func(name, metric string) Load {
-		return Load{Profile: spec.Profile{Name: name, SLOs: []spec.SLO{{Metric: metric, Aggregate: spec.Max, Operator: "<", Bound: 1}}}}
+		return Load{Profile: spec.Profile{Name: name, Flows: []spec.Flow{{SLOs: []spec.SLO{{Metric: metric, Aggregate: spec.Max, Operator: "<", Bound: 1}}}}}}
 	}
 	no := errors.New("refused")
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestConsumerIsExamined(t *testing.T) {
 		Warning: nil,
 		Lacking: {{Metric: metric.ConsumerLag, Aggregate: spec.Max, Operator: "<", Bound: 1}},
 	} {
-		p.SLOs = slos
+		p.Flows = []spec.Flow{{SLOs: slos}}
 		s := Subject{Loads: []Load{{Profile: p}}}
 		all := s.gaugesFindings(s.examineGauges(t.Context()))
 		if len(all) != 1 || all[0].Check != CheckGauges || all[0].State != state || !strings.Contains(all[0].Why, "connection refused") || !strings.Contains(all[0].Remedy, "check that the broker is up") {

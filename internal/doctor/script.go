@@ -52,9 +52,9 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 
 // thinksUnplanned lists the files that call think() of flows whose transactions may not.
 func thinksUnplanned(file spec.File, p spec.Profile) (paths []string) {
-	for _, flow := range p.PerFlow() {
-		if flow.Think == 0 {
-			paths = append(paths, fleet.MainOf(file, flow).Thinks()...)
+	for _, f := range p.Flows {
+		if f.Think == 0 {
+			paths = append(paths, fleet.MainOf(file, p.Alone(f)).Thinks()...)
 		}
 	}
 	return paths

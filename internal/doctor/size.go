@@ -44,9 +44,9 @@ func SizeOf(l Load) Size {
 	return s
 }
 
-// hasLedger reports whether the profile, or one of its flows, has a ledger.
+// hasLedger reports whether a flow of the profile has a ledger.
 func hasLedger(p spec.Profile) bool {
-	return slices.ContainsFunc(p.PerFlow(), func(of spec.Profile) bool { return of.Ledger != nil })
+	return slices.ContainsFunc(p.Flows, func(of spec.Flow) bool { return of.Ledger != nil })
 }
 
 // sizes are the sizes of all loads, or minimalSize if there are none.

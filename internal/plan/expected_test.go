@@ -10,9 +10,9 @@ import (
 
 // By the end of each stage all of its arrivals are due, and in between no fewer than before.
 func TestExpectedBy(t *testing.T) {
-	p, err := New(spec.Profile{Name: "day", Timeout: time.Second, Load: spec.Load{Unit: "tps", Stages: []spec.Stage{
+	p, err := New(spec.Profile{Name: "day", Flows: []spec.Flow{{Timeout: time.Second, Load: spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: 10, For: 10 * time.Second}, {Rate: 100, Ramp: 10 * time.Second, For: 20 * time.Second, Judge: true},
-	}}}, 1, 1)
+	}}}}}, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

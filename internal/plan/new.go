@@ -40,42 +40,42 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 // NewWeighted plans a profile on workers whose shares of the load are in proportion to
 // their weights, which are positive.
 func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
-	if len(p.Flows) == 0 {
-		pl, err := newFlow(p, weights, seed)
+	if !p.Named() {
+		pl, err := newFlow(p.Flows[0], p.Name, weights, seed)
 		if err != nil {
 			return Plan{}, err
 		}
 		return pl, pl.checkWorkers(p.Name)
 	}
 	var flows []Flow
-	for i, of := range p.PerFlow() {
-		pl, err := newFlow(of, weights, seedOf(seed, i))
+	for i, of := range p.Flows {
+		pl, err := newFlow(of, p.Title(of), weights, seedOf(seed, i))
 		if err != nil {
 			return Plan{}, err
 		}
-		flows = append(flows, Flow{of.Flow, pl})
+		flows = append(flows, Flow{of.Name, pl})
 	}
 	pl := sum(flows, weights, seed)
 	return pl, pl.checkWorkers(p.Name)
 }
 
-// newFlow plans one flow, or a profile without flows.
-func newFlow(p spec.Profile, weights []int, seed uint64) (Plan, error) {
-	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Think: p.Think, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
+// newFlow plans one flow; title names it in errors.
+func newFlow(of spec.Flow, title string, weights []int, seed uint64) (Plan, error) {
+	pl := Plan{Unit: of.Load.Unit, Timeout: of.Timeout, Think: of.Think, Even: of.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(of.SLOs)}
 	switch {
-	case p.Load.Threads > 0:
-		return pl.closed(p, weights)
-	case len(p.Load.Stages) > 0:
-		pl.addStages(p.Load)
+	case of.Load.Threads > 0:
+		return pl.closed(of, title, weights)
+	case len(of.Load.Stages) > 0:
+		pl.addStages(of.Load)
 	default:
-		pl.addPhases(p.Load)
+		pl.addPhases(of.Load)
 	}
 	countArrivals(pl.Stages)
 	if pl.JudgedArrivals() == 0 {
-		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Title())
+		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", title)
 	}
 	peak := pl.Peak()
-	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, p.SLOs, p.Timeout, p.Think) })
+	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, of.SLOs, of.Timeout, of.Think) })
 	return pl, nil
 }
 
@@ -99,7 +99,7 @@ func (p Plan) checkWorkers(name string) error {
 }
 
 // closed plans the closed model: a warm-up and a hold with a fixed number of VUs.
-func (p Plan) closed(of spec.Profile, weights []int) (Plan, error) {
+func (p Plan) closed(of spec.Flow, title string, weights []int) (Plan, error) {
 	p.Closed = true
 	p.add(Warmup, of.Load.Warmup, 0, 0)
 	p.Judged = []Window{p.add(Hold, of.Load.Hold, 0, 0)}
@@ -110,11 +110,11 @@ func (p Plan) closed(of spec.Profile, weights []int) (Plan, error) {
 		upTo := int(math.Round(float64(of.Load.Threads) * share))
 		p.Workers[i].VUs, before = upTo-before, upTo
 		if p.Workers[i].VUs == 0 {
-			return Plan{}, fmt.Errorf("plan %s: %d threads are fewer than one for each of %d workers: use fewer workers", of.Name, of.Load.Threads, len(weights))
+			return Plan{}, fmt.Errorf("plan %s: %d threads are fewer than one for each of %d workers: use fewer workers", title, of.Load.Threads, len(weights))
 		}
 	}
 	if of.Load.Threads > MaxVUs {
-		return Plan{}, fmt.Errorf("plan %s: %d threads are more than the maximum of %d", of.Name, of.Load.Threads, MaxVUs)
+		return Plan{}, fmt.Errorf("plan %s: %d threads are more than the maximum of %d", title, of.Load.Threads, MaxVUs)
 	}
 	return p, nil
 }

@@ -80,11 +80,11 @@ type Plan struct {
 	Closed bool `json:"closed,omitempty"`
 	Fleet
 	DisplacedAfter time.Duration `json:"displaced_after_ns"` // a slot that the generator starts later than this is displaced
-	Flows          []Flow        `json:"flows,omitempty"`    // nil: the profile has one scenario
+	Flows          []Flow        `json:"flows,omitempty"`    // nil: the only flow has no name
 }
 
-// PerFlow is the plan of each flow of the profile, in its order; of a profile without flows
-// the plan itself.
+// PerFlow is the plan of each flow of the profile, in its order; where the only flow has no
+// name, the plan itself.
 func (p Plan) PerFlow() []Plan {
 	if len(p.Flows) == 0 {
 		return []Plan{p}

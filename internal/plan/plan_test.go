@@ -26,7 +26,7 @@ var payment = spec.Load{
 }
 
 func TestNewLaysOutPhases(t *testing.T) {
-	got, err := plan.New(spec.Profile{Name: "payment", Load: payment, Timeout: 10 * second}, 1, 7)
+	got, err := plan.New(spec.Profile{Name: "payment", Flows: []spec.Flow{{Load: payment, Timeout: 10 * second}}}, 1, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestNewLaysOutStages(t *testing.T) {
 		{Rate: 200, For: 20 * second, Judge: true},
 		{Rate: 50, For: 5 * second, Ramp: 2 * second},
 	}}
-	got, err := plan.New(spec.Profile{Name: "sale", Load: load, Timeout: second}, 1, 0)
+	got, err := plan.New(spec.Profile{Name: "sale", Flows: []spec.Flow{{Load: load, Timeout: second}}}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestNewWithoutBaseline(t *testing.T) {
 	for _, stages := range [][]spec.Stage{
 		{judged}, {judged, after}, {judged, overload, after}, {overload, after, judged}, {{For: 10 * second}, judged, after},
 	} {
-		got, err := plan.New(spec.Profile{Load: spec.Load{Unit: "tps", Stages: stages}, Timeout: second}, 1, 0)
+		got, err := plan.New(spec.Profile{Flows: []spec.Flow{{Load: spec.Load{Unit: "tps", Stages: stages}, Timeout: second}}}, 1, 0)
 		if err != nil || got.Baseline != nil {
 			t.Errorf("%+v: baseline %v, error %v", stages, got.Baseline, err)
 		}
@@ -129,7 +129,7 @@ func TestNewRefuses(t *testing.T) {
 		{"too fast by far", with(func(l *spec.Load) { l.Target = 1e7 }), 3, "3333333/s per worker is more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := plan.New(spec.Profile{Name: "p", Load: c.load, Timeout: second}, c.workers, 0)
+			_, err := plan.New(spec.Profile{Name: "p", Flows: []spec.Flow{{Load: c.load, Timeout: second}}}, c.workers, 0)
 			if err == nil || !strings.HasPrefix(err.Error(), "plan p: ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, wanted %q", err, c.want)
 			}
@@ -165,7 +165,7 @@ func TestVUs(t *testing.T) {
 
 // A worker without enough VUs would delay arrivals and charge the system for it.
 func TestTooManyVUsAreRefused(t *testing.T) {
-	p := spec.Profile{Name: "p", Timeout: 10 * second, Load: spec.Load{Target: 3000, Hold: 10 * second}}
+	p := spec.Profile{Name: "p", Flows: []spec.Flow{{Timeout: 10 * second, Load: spec.Load{Target: 3000, Hold: 10 * second}}}}
 	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), "45000 VUs per worker") {
 		t.Errorf("error %v", err)
 	}
@@ -173,7 +173,7 @@ func TestTooManyVUsAreRefused(t *testing.T) {
 		t.Errorf("three workers: %v", err)
 	}
 	// Thinking transactions keep VUs too, and a shorter timeout does not help.
-	p = spec.Profile{Name: "p", Timeout: second, Think: 10 * time.Minute, Load: spec.Load{Target: 100, Hold: 10 * second}}
+	p = spec.Profile{Name: "p", Flows: []spec.Flow{{Timeout: second, Think: 10 * time.Minute, Load: spec.Load{Target: 100, Hold: 10 * second}}}}
 	const want = "100/s needs 90150 VUs per worker, more than the maximum of 20000, with up to 10m0s of think time in a transaction: use more workers, a shorter think, a shorter timeout or"
 	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v", err)
@@ -196,7 +196,7 @@ func TestDisplacedAfterIsTheTightestLatency(t *testing.T) {
 		{"not of a script's trend", []spec.SLO{percentile("answer_bytes", 0.99, 1)}, 100 * time.Millisecond},
 		{"not of a rate", []spec.SLO{{Metric: "http_req_failed", Aggregate: spec.Rate, Operator: "<", Bound: 0.01}}, 100 * time.Millisecond},
 	} {
-		got, err := plan.New(spec.Profile{Load: payment, Timeout: second, SLOs: c.slos}, 1, 0)
+		got, err := plan.New(spec.Profile{Flows: []spec.Flow{{Load: payment, Timeout: second, SLOs: c.slos}}}, 1, 0)
 		if err != nil || got.DisplacedAfter != c.want {
 			t.Errorf("%s: displaced after %v, wanted %v, error %v", c.name, got.DisplacedAfter, c.want, err)
 		}

@@ -47,7 +47,7 @@ func TestPlansAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		load := loads.Draw(t, "load")
 		workers := rapid.IntRange(1, 40).Draw(t, "workers")
-		p, err := plan.New(spec.Profile{Name: "p", Load: load, Timeout: 10 * time.Millisecond}, workers, 0)
+		p, err := plan.New(spec.Profile{Name: "p", Flows: []spec.Flow{{Load: load, Timeout: 10 * time.Millisecond}}}, workers, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

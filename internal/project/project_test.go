@@ -37,7 +37,7 @@ func TestFilesMakeAProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range p.PerFlow() {
+		for _, f := range p.Flows {
 			if len(files[f.Scenario]) == 0 {
 				t.Errorf("profile %s: no %s", name, f.Scenario)
 			}
@@ -125,9 +125,9 @@ func TestProjectReadmeShowsDefaults(t *testing.T) {
 		return f.Profiles["checkout"]
 	}
 	shown, short := decode(block), decode(`"checkout": {"scenario": "s.js", "load": {"target": 100}, "slo": {"checks": ["rate>0.9"]}}`)
-	shown.Load.HoldMax = 0 // has no default
-	if diff := cmp.Diff(short.Load, shown.Load); diff != "" || shown.Timeout != short.Timeout {
-		t.Errorf("timeout %v, want %v; load: %s", shown.Timeout, short.Timeout, diff)
+	shown.Flows[0].Load.HoldMax = 0 // has no default
+	if diff := cmp.Diff(short.Flows[0].Load, shown.Flows[0].Load); diff != "" || shown.Flows[0].Timeout != short.Flows[0].Timeout {
+		t.Errorf("timeout %v, want %v; load: %s", shown.Flows[0].Timeout, short.Flows[0].Timeout, diff)
 	}
 }
 

@@ -100,15 +100,15 @@ func TestProposedFilesAreValid(t *testing.T) {
 			rt.Fatal(err)
 		}
 		p := file.Profiles["match-day"]
-		for _, f := range p.PerFlow() {
+		for _, f := range p.Flows {
 			if len(files[f.Scenario]) == 0 {
-				rt.Errorf("%s has no script %s", f.Flow, f.Scenario)
+				rt.Errorf("%s has no script %s", f.Name, f.Scenario)
 			}
 			noted := slices.ContainsFunc(d.Notes, func(n string) bool {
-				return strings.HasPrefix(n, f.Flow+" has ") && strings.Contains(n, "no run can pass")
+				return strings.HasPrefix(n, f.Name+" has ") && strings.Contains(n, "no run can pass")
 			})
-			if !noted && !decidedStages(rt, f) {
-				rt.Fatalf("a judged stage of %s cannot decide its SLOs, and no note says so: %+v", f.Flow, f)
+			if !noted && !decidedStages(rt, p.Alone(f)) {
+				rt.Fatalf("a judged stage of %s cannot decide its SLOs, and no note says so: %+v", f.Name, f)
 			}
 		}
 	})
@@ -117,15 +117,16 @@ func TestProposedFilesAreValid(t *testing.T) {
 // decidedStages reports whether the preflight's forecast is that each judged stage of a flow
 // decides each of its SLOs, as if it were the only one.
 func decidedStages(t *rapid.T, p spec.Profile) bool {
-	for i, s := range p.Load.Stages {
+	for i, s := range p.Flows[0].Load.Stages {
 		if !s.Judge {
 			continue
 		}
-		one := p
-		one.Load.Stages = slices.Clone(p.Load.Stages)
-		for k := range one.Load.Stages {
-			one.Load.Stages[k].Judge = k == i
-		}
+		one := p.WithFlows(func(f *spec.Flow) {
+			f.Load.Stages = slices.Clone(f.Load.Stages)
+			for k := range f.Load.Stages {
+				f.Load.Stages[k].Judge = k == i
+			}
+		})
 		pl, err := plan.New(one, spec.MaxWorkers, 1)
 		if err != nil && strings.Contains(err.Error(), "VUs per worker") {
 			t.Skip(err) // more than a machine has: another draw

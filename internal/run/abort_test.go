@@ -38,7 +38,7 @@ func stopsWhen(t *testing.T, o run.Options, condition spec.Abort, harm func(cont
 	t.Helper()
 	// A generator on a busy machine would make the run INVALID, which outranks FAIL.
 	o.Profile.Rules = withoutGeneratorRules()
-	o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<60000", Aggregate: spec.Max, Operator: "<", Bound: 60_000}}
+	o.Profile.Flows[0].SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<60000", Aggregate: spec.Max, Operator: "<", Bound: 60_000}}
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	var began time.Time

@@ -60,7 +60,7 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	p.Rules = displaced(0.1)
 	// A busy machine answers the requests that have waited in the generator late, but not
 	// that late.
-	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(95)<1000", 1000
+	p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Bound = "p(95)<1000", 1000
 	o := options(t, p, getScript, server.URL)
 	stopped := make(chan error, 1)
 	o.Progress = during(2*time.Second, func() { stopped <- suspend(worker(t, o.ID, 0), 5*time.Second) })

@@ -28,7 +28,7 @@ func TestLongServiceThatNeedsTimeToGrow(t *testing.T) {
 		o := s.profile(t, "ingestion", spec.Load{
 			Unit: "rps", Even: true, Target: 14, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 3, For: 6 * time.Second}, Hold: 30 * time.Second, Cooldown: time.Second,
 		})
-		o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(90)<1500", Aggregate: spec.Percentile, Quantile: 0.9, Operator: "<", Bound: 1500}}
+		o.Profile.Flows[0].SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(90)<1500", Aggregate: spec.Percentile, Quantile: 0.9, Operator: "<", Bound: 1500}}
 		r := certify(t, o)
 		v := verdict.Judge(r)
 		span := whole(r)

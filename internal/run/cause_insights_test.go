@@ -73,8 +73,8 @@ func TestLongCauseFromPerformanceInsights(t *testing.T) {
 		server := httptest.NewServer(log)
 		defer server.Close()
 		p := loose(steady(55, 15*time.Second))
-		p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
-		p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<50", 50 // met at the baseline
+		p.Flows[0].Load.Even, p.Flows[0].Load.Warmup, p.Flows[0].Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
+		p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Bound = "p(50)<50", 50 // met at the baseline
 		o := options(t, p, getScript, server.URL)
 		o.Insights = &insights
 		o.Progress = during(0, func() { log.noCredits.Store(true) })

@@ -50,7 +50,7 @@ func TestLongClockStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := s.payments(t, quickLoad(60, 5*time.Second))
 			if !c.lag {
-				o.Profile.SLOs = slices.DeleteFunc(o.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
+				o.Profile.Flows[0].SLOs = slices.DeleteFunc(o.Profile.Flows[0].SLOs, func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
 			}
 			var mu sync.Mutex
 			stepped, done := false, false

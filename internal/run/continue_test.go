@@ -35,7 +35,7 @@ func TestContinuedRunThatMustStop(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			stopped := filepath.Join(t.TempDir(), "stopped")
 			p := spec.Profile{
-				Name: "payment", Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second, Abort: c.abort,
+				Name: "payment", Flows: []spec.Flow{{Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second}}, Abort: c.abort,
 				Faults: []spec.Fault{{At: time.Second, For: time.Second, Run: []string{"true"}, Undo: []string{"sh", "-c", "until [ -e " + stopped + " ]; do sleep 0.02; done"}}},
 			}
 			r := continued(t, p)

@@ -27,7 +27,7 @@ import (
 // is in the record, which is INVALID because of it. What others send is taken all the same.
 func TestWorkerThatContradictsItself(t *testing.T) {
 	t.Parallel()
-	p := spec.Profile{Name: "payment", Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second}
+	p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second}}}
 	load, err := plan.New(p, 2, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile.Rules = withoutGeneratorRules()
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
 	o.Profile.Reader = &spec.Lag{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
-	o.Profile.Ledger.Lag = o.Profile.Reader
+	o.Profile.Flows[0].Ledger.Lag = o.Profile.Reader
 	o.Profile.Consumer = consumed(t, broker(t), 7)
 	o.View = viewServer(t, db)
 	burnCPU, waitForRow := s.cpuBurner(t), s.rowWaiter(t)

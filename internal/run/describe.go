@@ -29,14 +29,14 @@ func vusText(p plan.Plan) string {
 }
 
 // scriptDigests are those of the profile's scripts. Paths are relative to the folder of its
-// scenario, or with flows to that of thresholds.json.
+// scenario, or where flows have names to that of thresholds.json.
 func (o Options) scriptDigests() ([]record.Digest, error) {
 	var scripts []string
-	for _, of := range o.Profile.PerFlow() {
+	for _, of := range o.Profile.Flows {
 		scripts = append(scripts, o.File.ScriptPath(of))
 	}
 	root := filepath.Dir(scripts[0])
-	if len(o.Profile.Flows) > 0 {
+	if o.Profile.Named() {
 		root = filepath.Dir(o.File.Path)
 	}
 	return digestsOf(root, scripts...)

@@ -27,7 +27,7 @@ func faulty(t *testing.T, s service) (o run.Options, seen string) {
 		return []string{"sh", "-c", fmt.Sprintf("env >>%s && kill -%s %d", seen, name, s.server.Pid())}
 	}
 	o.Profile.Faults = []spec.Fault{{At: 3 * time.Second, For: 4 * time.Second, Run: signal("STOP"), Undo: signal("CONT")}}
-	o.Profile.SLOs = []spec.SLO{
+	o.Profile.Flows[0].SLOs = []spec.SLO{
 		{Metric: metric.TransactionDuration, Expression: "p(80)<2000", Aggregate: spec.Percentile, Quantile: 0.8, Operator: "<", Bound: 2000},
 		{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
 		{Metric: metric.RecoveryTime, Expression: "max<11000", Aggregate: spec.Max, Operator: "<", Bound: 11000},

@@ -393,8 +393,8 @@ func TestLongWorkerThatIsTooSmall(t *testing.T) {
 	cpus(t, 0.3)
 	s := newSite(t, answering)
 	p := loose(steady(60_000, 3*time.Second))
-	p.SLOs[0].Bound, p.SLOs[0].Expression = 1, "p(50)<1"
-	p.Timeout = 100 * time.Millisecond
+	p.Flows[0].SLOs[0].Bound, p.Flows[0].SLOs[0].Expression = 1, "p(50)<1"
+	p.Flows[0].Timeout = 100 * time.Millisecond
 	c := s.certify(p, 2, nil)
 	h := s.network.Host("small")
 	c.worker(h, workertest.EnvCPUs+"=1")

@@ -76,7 +76,7 @@ func TestSeveralWorkers(t *testing.T) {
 				server := httptest.NewServer(requests)
 				defer server.Close()
 				p := loose(steady(150, 10*time.Second))
-				p.Load.Even = false
+				p.Flows[0].Load.Even = false
 				o := options(t, p, reportingScript, server.URL)
 				o.Workers = n
 				r := certify(t, o)

@@ -39,7 +39,7 @@ func withFlows(t *testing.T, o run.Options, scripts map[string]string, flows ...
 			flows[i].Timeout = 10 * time.Second
 		}
 	}
-	o.Profile.Flows, o.Profile.Scenario, o.Profile.Load, o.Profile.SLOs, o.Profile.Ledger = flows, "", spec.Load{}, nil, nil
+	o.Profile.Flows = flows
 	return o
 }
 
@@ -111,13 +111,13 @@ func TestFlows(t *testing.T) {
 	for i, f := range r.PerFlow() {
 		planned := f.Plan.Load.Arrivals()
 		if n, _ := f.Timeline.Sum(metric.TransactionsScheduled, nil, whole(r)); int64(n) != planned {
-			t.Errorf("%s: %g transactions were scheduled, the plan has %d", f.Plan.Profile.Flow, n, planned)
+			t.Errorf("%s: %g transactions were scheduled, the plan has %d", f.Flow, n, planned)
 		}
 		if failed, _ := f.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Failed}}, whole(r)); failed > 0 {
-			t.Errorf("%s: %g transactions failed", f.Plan.Profile.Flow, failed)
+			t.Errorf("%s: %g transactions failed", f.Flow, failed)
 		}
 		if n := ended[i].Load(); n != 1 {
-			t.Errorf("%s: teardown() ran %d times", f.Plan.Profile.Flow, n)
+			t.Errorf("%s: teardown() ran %d times", f.Flow, n)
 		}
 	}
 	payments := v.Flows[1]
@@ -189,7 +189,7 @@ export async function teardown(%[2]s) {
 	for _, f := range r.PerFlow() {
 		n, _ := f.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Completed}}, whole(r))
 		if planned := f.Plan.Load.Arrivals(); int64(n) != planned {
-			t.Errorf("%s: %g of %d transactions completed", f.Plan.Profile.Flow, n, planned)
+			t.Errorf("%s: %g of %d transactions completed", f.Flow, n, planned)
 		}
 	}
 	for _, w := range r.Facts.Workers {
@@ -230,7 +230,7 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
 			load := stages(spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 10, For: 2 * time.Second, Judge: true})
 			flows = append(flows, spec.Flow{Name: name, Scenario: "script.js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
 		}
-		flows[1].Ledger = s.payments(t, quickLoad(1, time.Second)).Profile.Ledger
+		flows[1].Ledger = s.payments(t, quickLoad(1, time.Second)).Profile.Flows[0].Ledger
 		o := withFlows(t, options(t, loose(steady(1, time.Second)), script, server.URL), nil, flows...)
 		o.DSN = s.dsn
 		r := certify(t, o)

@@ -32,7 +32,7 @@ func TestQueueDepth(t *testing.T) {
 		s := serve(t, "mysql", "--ingest", "channel")
 		const rate = 50
 		o := s.profile(t, "ingestion", quickLoad(rate, 12*time.Second))
-		o.Profile.SLOs = []spec.SLO{maxDepth(100_000), depthPercentile(0.5, 100), {
+		o.Profile.Flows[0].SLOs = []spec.SLO{maxDepth(100_000), depthPercentile(0.5, 100), {
 			Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000,
 		}}
 		checkUnreadableGauges(t, o)
@@ -72,7 +72,7 @@ func TestQueueDepth(t *testing.T) {
 			{depthPercentile(0.95, 50), verdict.Fail},
 			{depthPercentile(0.95, 100_000), met},
 		} {
-			other.SLOs = []spec.SLO{c.slo}
+			other = other.WithFlows(func(f *spec.Flow) { f.SLOs = []spec.SLO{c.slo} })
 			again := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
 			if v := verdict.Judge(again); v.SLOs[0].Outcome != c.want {
 				t.Errorf("%s: %s: %s", c.slo.Expression, v.SLOs[0].Outcome, v.Claim)

@@ -24,9 +24,9 @@ func TestLongDirectIngestionBreaks(t *testing.T) {
 	s := serve(t, "mysql", "--ingest", "direct", "--pool-max-open", "2", "--request-timeout", "700ms")
 	s.slowRows(t, 40*time.Millisecond) // 50 a second on two connections
 	o := s.ingestion(t, "ingestion", 120, 8*time.Second)
-	o.Profile.Load.Baseline = spec.Baseline{Rate: 24, For: 5 * time.Second}
-	for i := range o.Profile.SLOs {
-		switch c := &o.Profile.SLOs[i]; c.Aggregate {
+	o.Profile.Flows[0].Load.Baseline = spec.Baseline{Rate: 24, For: 5 * time.Second}
+	for i := range o.Profile.Flows[0].SLOs {
+		switch c := &o.Profile.Flows[0].SLOs[i]; c.Aggregate {
 		case spec.Percentile:
 			c.Bound, c.Expression = 250, "p(50)<250"
 		case spec.Rate:
@@ -76,7 +76,7 @@ func TestLongTooManyConnections(t *testing.T) {
 	s := serve(t, "mysql", "--ingest", "direct", "--pool-per-request")
 	s.slowRows(t, 200*time.Millisecond) // at 60 a second 12 connections at a time
 	o := s.ingestion(t, "ingestion", 60, 6*time.Second)
-	o.Profile.Ledger.Lag = &spec.Lag{SQL: "SELECT 1500.5"}
+	o.Profile.Flows[0].Ledger.Lag = &spec.Lag{SQL: "SELECT 1500.5"}
 	limit := during(time.Second, func() {
 		mysqldtest.Exec(t, mysqldtest.Open(t, s.dsn), "SET GLOBAL max_connections = 6")
 	})

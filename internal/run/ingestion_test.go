@@ -37,8 +37,8 @@ func (s service) ingestion(t *testing.T, profile string, rate float64, hold time
 	t.Helper()
 	o := s.profile(t, profile, quickLoad(rate, hold))
 	o.Profile.Abort = nil
-	for i := range o.Profile.SLOs {
-		switch c := &o.Profile.SLOs[i]; {
+	for i := range o.Profile.Flows[0].SLOs {
+		switch c := &o.Profile.Flows[0].SLOs[i]; {
 		case c.Metric == metric.PersistLag:
 			c.Bound, c.Expression = 1000, "max<1000"
 		case c.Aggregate == spec.Percentile:
@@ -82,7 +82,7 @@ func TestEndOfAQueueingService(t *testing.T) {
 			s.url, pid = servicetest.Start(t, s.dsn, queueing...)
 			s.slowRows(t, 50*time.Millisecond)
 			o := s.ingestion(t, "ingestion", 160, 6*time.Second)
-			o.Profile.Ledger.Cleanup = nil // to count the rows
+			o.Profile.Flows[0].Ledger.Cleanup = nil // to count the rows
 			o.Progress = during(3*time.Second, func() {
 				if err := syscall.Kill(pid, signal); err != nil {
 					t.Error(err)

@@ -63,8 +63,8 @@ func (s service) throughKafka(t *testing.T, c *kfake.Cluster, rate float64, hold
 	t.Helper()
 	o := s.ingestion(t, "ingestion-kafka", rate, hold)
 	o.Profile.Consumer.Brokers = c.ListenAddrs()
-	for i := range o.Profile.SLOs {
-		switch s := &o.Profile.SLOs[i]; s.Metric {
+	for i := range o.Profile.Flows[0].SLOs {
+		switch s := &o.Profile.Flows[0].SLOs[i]; s.Metric {
 		case metric.ConsumerLag:
 			s.Bound, s.Expression = 100, "max<100"
 		case metric.PersistLag:
@@ -82,8 +82,8 @@ func TestConsumerLagWithoutABroker(t *testing.T) {
 	kafka := broker(t)
 	s := serve(t, "mariadb", behind(kafka)...)
 	o := s.throughKafka(t, kafka, 5, 10*time.Second)
-	for i := range o.Profile.SLOs {
-		if s := &o.Profile.SLOs[i]; s.Metric == metric.ConsumerLag {
+	for i := range o.Profile.Flows[0].SLOs {
+		if s := &o.Profile.Flows[0].SLOs[i]; s.Metric == metric.ConsumerLag {
 			s.Bound, s.Expression = 1_000_000, "max<1000000"
 		}
 	}

@@ -57,7 +57,7 @@ type reconciler struct {
 
 func newReconciler(o Options) *reconciler {
 	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit, timeout: queryTimeout}
-	for i, of := range o.Profile.PerFlow() {
+	for i, of := range o.Profile.Flows {
 		if of.Ledger != nil {
 			l.ledgers = append(l.ledgers, flowLedger{i, of.Ledger})
 		}

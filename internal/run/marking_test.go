@@ -239,7 +239,7 @@ func TestExamplesOfARunThatFails(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	p := marked(300, 10*time.Second)
-	p.SLOs = append(p.SLOs, spec.SLO{Metric: metric.RequestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01})
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, spec.SLO{Metric: metric.RequestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01})
 	r := certify(t, options(t, p, getScript, server.URL))
 	frames, examples := 0, r.Timeline.Exemplars(metric.TransactionDuration, record.All)
 	for _, s := range r.Timeline.Sources() {

@@ -39,7 +39,7 @@ func (h *tail) ServeHTTP(http.ResponseWriter, *http.Request) {
 // together, and their merged percentiles are those of all samples pooled.
 func TestLongFleetIsOneWorker(t *testing.T) {
 	p := loose(steady(80, 8*time.Second))
-	p.Load.Even = false
+	p.Flows[0].Load.Even = false
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func TestLongWorkerOnSlowPath(t *testing.T) {
 	expectPass(t, func(t *testing.T) verdict.Verdict {
 		s := newSite(t, &tail{})
 		p := loose(steady(80, 15*time.Second))
-		p.SLOs[0].Bound, p.SLOs[0].Expression = 400, "p(50)<400"
+		p.Flows[0].SLOs[0].Bound, p.Flows[0].SLOs[0].Expression = 400, "p(50)<400"
 		c := s.certify(p, 4, nil)
 		c.workers(3)
 		slow := s.network.RemoteHost("far", networktest.Link{Delay: 60 * time.Millisecond})

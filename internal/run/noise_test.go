@@ -111,7 +111,7 @@ func TestLongVerdictsUnderCPUContention(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { c.answer() }))
 			defer server.Close()
 			p := steady(200, 20*time.Second)
-			p.SLOs[0].Expression, p.SLOs[0].Quantile, p.SLOs[0].Bound = "p(97)<300", 0.97, 300
+			p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Quantile, p.Flows[0].SLOs[0].Bound = "p(97)<300", 0.97, 300
 			v := verdict.Judge(certify(t, options(t, p, getScript, server.URL)))
 			if v.Outcome != c.want {
 				t.Errorf("verdict %s, want %s: %s", v.Outcome, c.want, v.Claim)

@@ -182,8 +182,8 @@ func TestLongServiceInstrumentedByOpenTelemetry(t *testing.T) {
 				defer web.Close()
 
 				p := loose(steady(20, 12*time.Second))
-				p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 5, For: 8 * time.Second}
-				p.SLOs[0].Expression, p.SLOs[0].Quantile, p.SLOs[0].Bound = "p(80)<95", 0.8, 95 // met at the baseline
+				p.Flows[0].Load.Even, p.Flows[0].Load.Warmup, p.Flows[0].Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 5, For: 8 * time.Second}
+				p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Quantile, p.Flows[0].SLOs[0].Bound = "p(80)<95", 0.8, 95 // met at the baseline
 				o := options(t, p, getScript, web.URL)
 				o.DSN = server.DSN()
 				o.Join = run.Join{Listen: process.Address(port), Token: joinToken}

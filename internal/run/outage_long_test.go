@@ -34,7 +34,7 @@ func TestLongDatabaseOutage(t *testing.T) {
 			s := serve(t, "mariadb")
 			proxy, hangNow := s.hangingProxy(t)
 			o := s.payments(t, quickLoad(40, 10*time.Second))
-			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, outageTimeout, nil
+			o.Target, o.Profile.Flows[0].Timeout, o.Profile.Abort = proxy, outageTimeout, nil
 			out := make(chan time.Time, 1)
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {

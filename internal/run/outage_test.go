@@ -165,7 +165,7 @@ func TestDeadTarget(t *testing.T) {
 			}))
 			defer server.Close()
 			p := steady(100, 10*time.Second)
-			p.Timeout = outageTimeout
+			p.Flows[0].Timeout = outageTimeout
 			o := options(t, p, getScript, server.URL)
 			out := make(chan time.Time, 1)
 			o.Progress = during(time.Second, func() {

@@ -38,11 +38,11 @@ func TestLongOverloadOfAService(t *testing.T) {
 		return spec.SLO{Metric: name, Expression: fmt.Sprintf("max<%d", d.Milliseconds()), Aggregate: spec.Max, Operator: "<", Bound: float64(d.Milliseconds())}
 	}
 	p := steady(1, time.Second)
-	p.Load = stages(
+	p.Flows[0].Load = stages(
 		spec.Stage{Rate: 20, For: 2 * time.Second}, spec.Stage{Rate: 40, For: 10 * time.Second, Judge: true},
 		spec.Stage{Rate: 60, For: 6 * time.Second, Overload: true}, spec.Stage{Rate: 40, For: 24 * time.Second, Judge: true},
 	)
-	p.SLOs = []spec.SLO{
+	p.Flows[0].SLOs = []spec.SLO{
 		below(50, float64(bound.Milliseconds())), limit(metric.SettleTime, 12*time.Second),
 		{Metric: metric.Goodput, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
 	}

@@ -117,7 +117,7 @@ func certifyCalls(t *testing.T, failing bool, want verdict.Outcome) verdict.Verd
 
 	const check = "/grpc.health.v1.Health/Check"
 	p := loose(steady(20, 10*time.Second))
-	p.SLOs = []spec.SLO{
+	p.Flows[0].SLOs = []spec.SLO{
 		{Metric: metric.GRPC.Failed, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
 		{Metric: metric.WebSocket.Failed, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
 		{Metric: metric.GRPC.Duration(), Selector: []metric.Label{{Key: "name", Value: check}}, Expression: "p(50)<500", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 500},

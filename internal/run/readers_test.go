@@ -30,7 +30,7 @@ func TestLongReplicaLag(t *testing.T) {
 		t.Helper()
 		o := withMaxSLOs(s.payments(t, quickLoad(20, 12*time.Second)))
 		o.Readers = []string{replica.DSN()}
-		o.Profile.SLOs = append(o.Profile.SLOs, spec.SLO{Metric: metric.ReplicaLag, Expression: "max<3000", Aggregate: spec.Max, Operator: "<", Bound: bound})
+		o.Profile.Flows[0].SLOs = append(o.Profile.Flows[0].SLOs, spec.SLO{Metric: metric.ReplicaLag, Expression: "max<3000", Aggregate: spec.Max, Operator: "<", Bound: bound})
 		o.Progress = func(e run.Event) {
 			if enter(plan.Hold)(e) {
 				inHold()

@@ -207,7 +207,7 @@ func TestCleanupInChunks(t *testing.T) {
 // aPlan is that of a run r.
 func aPlan(t *testing.T) record.Plan {
 	t.Helper()
-	p := spec.Profile{Name: "r", Timeout: time.Second, Load: spec.Load{Target: 10, Hold: 10 * time.Second}}
+	p := spec.Profile{Name: "r", Flows: []spec.Flow{{Timeout: time.Second, Load: spec.Load{Target: 10, Hold: 10 * time.Second}}}}
 	load, err := plan.New(p, 1, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func slowFor3s(t *testing.T, retries int) (v verdict.Verdict, found diagnose.Bot
 	o := s.payments(t, spec.Load{
 		Unit: "tps", Target: 30, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 8, For: 8 * time.Second}, Hold: 14 * time.Second, Cooldown: time.Second,
 	})
-	o.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(50)<400", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 400}}
+	o.Profile.Flows[0].SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "p(50)<400", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 400}}
 	o.Profile.Abort = nil
 	o.StubToken = stubToken
 	o.Profile.Stubs = map[string]spec.Stub{"bank": {URL: b.url}}

@@ -339,8 +339,9 @@ func (r *run) stopListening() (err error) {
 // receive makes the receiver of the run, which masks the texts of other senders, but for the
 // words that the profile selects by.
 func (r *run) receive(keys wire.Keys) {
-	for _, p := range r.Profile.PerFlow() {
-		mask.Keep(p.Name, p.Flow)
+	mask.Keep(r.Profile.Name)
+	for _, f := range r.Profile.Flows {
+		mask.Keep(f.Name)
 	}
 	for _, s := range r.Profile.AllSLOs() {
 		mask.Keep(s.Words()...)

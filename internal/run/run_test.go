@@ -64,15 +64,14 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 
 // steady is a profile that holds a rate, with a p95 SLO on the transaction.
 func steady(rate float64, hold time.Duration) spec.Profile {
 	return spec.Profile{
-		Name: "steady", Scenario: "script.js", Timeout: 10 * time.Second,
-		Load: spec.Load{
+		Name: "steady", Flows: []spec.Flow{{Scenario: "script.js", Timeout: 10 * time.Second, Load: spec.Load{
 			Unit: "tps", Target: rate, Even: true, Warmup: time.Second,
 			Baseline: spec.Baseline{Rate: rate, For: time.Second}, Hold: hold, Cooldown: time.Second,
-		},
-		SLOs: []spec.SLO{{
+		}, SLOs: []spec.SLO{{
 			Metric: "transaction_duration", Expression: "p(95)<250", Aggregate: spec.Percentile,
 			Quantile: 0.95, Operator: "<", Bound: 250,
-		}},
+		}}}},
+
 		Rules: tolerant(),
 	}
 }
@@ -99,7 +98,7 @@ func withoutGeneratorRules() spec.Rules {
 
 // loose returns the profile with an SLO that few samples can decide.
 func loose(p spec.Profile) spec.Profile {
-	p.SLOs[0].Expression, p.SLOs[0].Quantile, p.SLOs[0].Bound = "p(50)<1000", 0.5, 1000
+	p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Quantile, p.Flows[0].SLOs[0].Bound = "p(50)<1000", 0.5, 1000
 	return p
 }
 

@@ -29,7 +29,7 @@ func TestSealOfContinuedRun(t *testing.T) {
 	}
 	begin := func(id string, s record.Sealer) (*run, []byte) {
 		r := &run{Options: Options{ID: id, Dir: filepath.Join(t.TempDir(), id), Sealer: s, Progress: func(Event) {}}}
-		p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+		p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}}}
 		load, err := plan.New(p, 1, 1)
 		if err != nil {
 			t.Fatal(err)

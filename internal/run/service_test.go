@@ -67,7 +67,7 @@ func (s service) profile(t *testing.T, name string, load spec.Load) run.Options 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Load = load
+	p.Flows[0].Load = load
 	p.Rules = tolerant()
 	file.Digest = "" // no file asks for this
 	o := options(t, p, "", s.url)
@@ -79,7 +79,7 @@ func (s service) profile(t *testing.T, name string, load spec.Load) run.Options 
 // machine do not decide a percentile or rate. A failed transaction breaks a maximum, too.
 func withMaxSLOs(o run.Options) run.Options {
 	var slos []spec.SLO
-	for _, s := range o.Profile.SLOs {
+	for _, s := range o.Profile.Flows[0].SLOs {
 		switch s.Aggregate {
 		case spec.Rate:
 			continue
@@ -88,7 +88,7 @@ func withMaxSLOs(o run.Options) run.Options {
 		}
 		slos = append(slos, s)
 	}
-	o.Profile.SLOs = slos
+	o.Profile.Flows[0].SLOs = slos
 	return o
 }
 

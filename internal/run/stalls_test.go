@@ -46,12 +46,12 @@ func stallsInLatency(t *testing.T) (share, p95 float64) {
 	t.Helper()
 	server := stallingServer(t)
 	p := steady(150, 30*time.Second)
-	bound := p.SLOs[0]
+	bound := p.Flows[0].SLOs[0]
 	bound.Expression, bound.Bound = "p(95)<100", 100
 	// Three stalls are too few to decide p(95), and enough to decide p(99).
 	sure := bound
 	sure.Expression, sure.Quantile = "p(99)<100", 0.99
-	p.SLOs = append(p.SLOs, bound, sure)
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, bound, sure)
 	v := verdict.Judge(certify(t, options(t, p, getScript, server.URL)))
 	for _, s := range v.SLOs {
 		switch s.Expression {

@@ -155,9 +155,9 @@ func TestStopAfterStartSealsRecord(t *testing.T) {
 	for _, c := range stops {
 		t.Run(c.name, func(t *testing.T) {
 			o := s.payments(t, quickLoad(60, c.hold))
-			ledger := *o.Profile.Ledger
+			ledger := *o.Profile.Flows[0].Ledger
 			ledger.Persisted += c.read
-			o.Profile.Ledger = &ledger
+			o.Profile.Flows[0].Ledger = &ledger
 			took, err := stopAfter(t, o, c.later, c.when)
 			if err != nil {
 				t.Fatal(err)

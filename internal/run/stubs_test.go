@@ -144,7 +144,7 @@ func TestSlowStub(t *testing.T) {
 		b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "20ms"}}`,
 			`{"name": "slow", "from": "10s", "for": "6s", "endpoints": ["charge"], "latency_factor": 40}`)
 		p := steady(20, 12*time.Second)
-		p.Load.Baseline.For, p.Load.Baseline.Rate = 6*time.Second, 10
+		p.Flows[0].Load.Baseline.For, p.Flows[0].Load.Baseline.Rate = 6*time.Second, 10
 		o := b.options(t, p)
 		r := certify(t, o)
 		v := verdict.Judge(r)

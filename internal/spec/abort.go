@@ -3,6 +3,8 @@
 package spec
 
 import (
+	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -22,11 +24,8 @@ type Abort struct {
 	At         Position      `json:"-"`                   // of the expression, for CheckMetrics
 }
 
-// Units of limits, besides those of metrics.
-const (
-	unitShare     = "share"
-	unitPerSecond = "1/s"
-)
+// unitShare is the unit of limits on shares of requests.
+const unitShare = "share"
 
 // watched is the catalogue's entry of the metric of service or database that the condition
 // names; ok is false for the others.
@@ -44,48 +43,43 @@ func (a Abort) OfLoad() bool {
 	return !ok && a.Gauge == nil && a.Neighbour == nil
 }
 
-// Unit is that of Limit and of the readings; empty for a count.
-func (a Abort) Unit() string {
-	d, ok := a.watched()
-	switch {
-	case !ok && a.Gauge == nil:
-		return unitShare
-	case d.Kind == metric.Counter && d.Unit == "":
-		return unitPerSecond
-	case d.Kind == metric.Counter:
-		return d.Unit + "/s"
-	}
-	return d.Unit
+// abortKind is what a condition says and protects, by what it is on.
+type abortKind struct {
+	reads           string // metric of the catalogue that the readings are of
+	protects        string
+	unit            string // of the limit and of the readings; empty: a count
+	aggregate, form string // of the expression
+	like            string // an example
 }
+
+func (a Abort) kind() abortKind {
+	switch d, watched := a.watched(); {
+	case a.Neighbour != nil:
+		return abortKind{metric.NeighbourErrors, "the neighbour " + a.Metric, unitShare, "rate", "rate>SHARE", example["neighbour-threshold"]}
+	case a.Gauge != nil:
+		protects := "the service"
+		if u, err := url.Parse(a.Gauge.URL); a.Gauge.URL != "" && err == nil {
+			protects = "what " + u.Host + " reports"
+		}
+		return abortKind{metric.AbortGauge, protects, "", "max", "max>LIMIT", example["gauge-threshold"]}
+	case watched:
+		k := abortKind{a.Metric, d.Protects, d.Unit, "max", "max>LIMIT", fmt.Sprintf(`"abort": {%q: %q}`, d.Name, d.Abort)}
+		if d.Kind == metric.Counter {
+			k.unit, k.aggregate, k.form = cmp.Or(d.Unit, "1")+"/s", "rate", "rate>NUMBER"
+		}
+		return k
+	}
+	return abortKind{a.Metric, "the target", unitShare, "rate", "rate>SHARE", example["abort"]}
+}
+
+// Unit is that of Limit and of the readings; empty for a count.
+func (a Abort) Unit() string { return a.kind().unit }
 
 // Protects is what the condition protects, like "the database".
-func (a Abort) Protects() string {
-	if d, ok := a.watched(); ok {
-		return d.Protects
-	}
-	switch {
-	case a.Neighbour != nil:
-		return "the neighbour " + a.Metric
-	case a.Gauge != nil && a.Gauge.URL != "":
-		if u, err := url.Parse(a.Gauge.URL); err == nil {
-			return "what " + u.Host + " reports"
-		}
-	case a.Gauge == nil:
-		return "the target"
-	}
-	return "the service"
-}
+func (a Abort) Protects() string { return a.kind().protects }
 
 // Reads is the metric of the catalogue that the readings are of.
-func (a Abort) Reads() string {
-	switch {
-	case a.Gauge != nil:
-		return metric.AbortGauge
-	case a.Neighbour != nil:
-		return metric.NeighbourErrors
-	}
-	return a.Metric
-}
+func (a Abort) Reads() string { return a.kind().reads }
 
 // Source is the source of the frames that the readings come from; that of the load is
 // metric.SourceWorker.

@@ -116,27 +116,13 @@ func (r *reader) abortOnSource(c *node, a *Abort) bool {
 // parse reads the expression of a condition of which everything else is known. problem says
 // why it cannot, or is empty.
 func (a *Abort) parse(text string) (problem, hint string) {
-	aggregate, form, shown := "max", "max>LIMIT", example["gauge-threshold"]
-	d, watched := a.watched()
-	switch {
-	case a.Unit() == unitShare:
-		aggregate, form, shown = "rate", "rate>SHARE", example["abort"]
-		if a.Neighbour != nil {
-			shown = example["neighbour-threshold"]
-		}
-	case watched:
-		shown = fmt.Sprintf(`"abort": {%q: %q}`, d.Name, d.Abort)
-		if d.Kind == metric.Counter {
-			aggregate, form = "rate", "rate>NUMBER"
-		}
-	}
-	m := abortForm.FindStringSubmatch(text)
-	if m == nil || m[1] != aggregate {
-		return fmt.Sprintf("%s: want %s for DURATION", quote(text), form), "write for example " + shown
+	kind, m := a.kind(), abortForm.FindStringSubmatch(text)
+	if m == nil || m[1] != kind.aggregate {
+		return fmt.Sprintf("%s: want %s for DURATION", quote(text), kind.form), "write for example " + kind.like
 	}
 	limit, err := strconv.ParseFloat(m[2], 64)
 	switch {
-	case a.Unit() == unitShare && (err != nil || limit >= 1):
+	case kind.unit == unitShare && (err != nil || limit >= 1):
 		return fmt.Sprintf("%s: share %s is out of range: want at least 0 and below 1", quote(text), m[2]), ""
 	case err != nil:
 		return fmt.Sprintf("%s: the limit is out of range", quote(text)), ""

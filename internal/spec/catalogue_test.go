@@ -68,6 +68,9 @@ func TestSLOsFollowTheCatalogue(t *testing.T) {
 		return err
 	}
 	for _, d := range judged() {
+		if kind, ofLoad := (spec.SLO{Metric: d.Name}).Kind(), d.From(metric.SourceWorker) || d.From(metric.SourceK6); (kind == spec.KindSamples) != ofLoad {
+			t.Errorf("%s is decided by %s", d.Name, kind)
+		}
 		for _, condition := range []string{"p(95)<7", "p(99.9)<=7", "max<7", "rate<0.5", "missing==0", "duplicated==0", "violated==0"} {
 			if d.Name == metric.Goodput { // a floor
 				condition = strings.Replace(condition, "rate<", "rate>", 1)

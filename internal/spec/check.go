@@ -25,21 +25,20 @@ func (p Profile) Check() error {
 	switch {
 	case !profileName.MatchString(p.Name):
 		return fmt.Errorf("profile: %s", badName("profile", p.Name))
-	case len(p.Flows) > MaxFlows:
+	case len(p.Flows) == 0 || len(p.Flows) > MaxFlows:
 		return fmt.Errorf("profile %s: %d flows, the limit is %d", p.Name, len(p.Flows), MaxFlows)
-	case p.Flow != "":
-		return fmt.Errorf("profile %s: it is that of a flow", p.Name)
+	}
+	if !p.Named() && len(p.Common) > 0 {
+		return fmt.Errorf("profile %s: SLOs of flows that have no names", p.Name)
 	}
 	names := map[string]bool{}
 	for _, f := range p.Flows {
-		if !flowName.MatchString(f.Name) || names[f.Name] {
+		if p.Named() && !flowName.MatchString(f.Name) || !p.Named() && len(p.Flows) > 1 || names[f.Name] {
 			return fmt.Errorf("profile %s: flow name %s is wrong, or not the only one", p.Name, quote(f.Name))
 		}
 		names[f.Name] = true
-	}
-	for _, of := range p.PerFlow() {
-		if problem := of.fault(); problem != "" {
-			return fmt.Errorf("profile %s: %s", of.Title(), problem)
+		if problem := f.fault(); problem != "" {
+			return fmt.Errorf("profile %s: %s", p.Title(f), problem)
 		}
 	}
 	if problem := cmp.Or(p.wholeFault(), p.judgedFault()); problem != "" {
@@ -51,14 +50,14 @@ func (p Profile) Check() error {
 // judgedFault says that judging the profile would take too long; empty: it would not.
 func (p Profile) judgedFault() string {
 	total := 0.0
-	for _, of := range p.PerFlow() {
-		judged := max(of.Load.Hold, of.Load.HoldMax)
-		for _, s := range of.Load.Stages {
+	for _, f := range p.Flows {
+		judged := max(f.Load.Hold, f.Load.HoldMax)
+		for _, s := range f.Load.Stages {
 			if s.Judge {
 				judged += s.For
 			}
 		}
-		total += judged.Seconds() * float64(len(of.SLOs))
+		total += judged.Seconds() * float64(len(f.SLOs))
 	}
 	if total <= MaxJudged {
 		return ""
@@ -69,18 +68,18 @@ func (p Profile) judgedFault() string {
 // judgedHint is what to do about it.
 const judgedHint = "shorten the hold, or judge fewer SLOs: of a load of 24 hours, up to 57"
 
-// fault is what is wrong with a profile without flows; empty: nothing.
-func (p Profile) fault() string {
-	if p.Timeout <= 0 || p.Timeout > maxTimeout {
-		return fmt.Sprintf("timeout %v is out of range", p.Timeout)
+// fault is what is wrong with a flow; empty: nothing.
+func (f Flow) fault() string {
+	if f.Timeout <= 0 || f.Timeout > maxTimeout {
+		return fmt.Sprintf("timeout %v is out of range", f.Timeout)
 	}
-	if p.Think < 0 || p.Think > maxThink {
-		return fmt.Sprintf("think %v is out of range", p.Think)
+	if f.Think < 0 || f.Think > maxThink {
+		return fmt.Sprintf("think %v is out of range", f.Think)
 	}
-	if problem := p.Load.fault(); problem != "" {
+	if problem := f.Load.fault(); problem != "" {
 		return problem
 	}
-	return slosFault(p.SLOs, p.Flow)
+	return slosFault(f.SLOs, f.Name)
 }
 
 // fault is what is wrong with the numbers of a load; empty: nothing.
@@ -127,7 +126,7 @@ func (l Load) fault() string {
 	return ""
 }
 
-// slosFault is what is wrong with the SLOs of a flow, or with those of the whole profile.
+// slosFault is what is wrong with the SLOs of a flow, or with those of all flows.
 func slosFault(all []SLO, flow string) string {
 	if len(all) > maxSLOs {
 		return fmt.Sprintf("%d SLOs, the limit is %d", len(all), maxSLOs)
@@ -142,10 +141,8 @@ func slosFault(all []SLO, flow string) string {
 
 // wholeFault is what is wrong with what all flows have in common.
 func (p Profile) wholeFault() string {
-	if len(p.Flows) > 0 {
-		if problem := slosFault(p.SLOs, ""); problem != "" {
-			return problem
-		}
+	if problem := slosFault(p.Common, ""); problem != "" {
+		return problem
 	}
 	for name, share := range map[string]*float64{
 		"generator_drops": p.Rules.GeneratorDrops, "offered": p.Rules.Offered, "generator_cpu": p.Rules.GeneratorCPU,

@@ -122,9 +122,9 @@ func (p Profile) unknownMetric(name string, place []string, known map[string]met
 // scripts names the profile's scripts.
 func (p Profile) scripts() string {
 	var all []string
-	for _, of := range p.PerFlow() {
-		if !slices.Contains(all, of.Scenario) {
-			all = append(all, of.Scenario)
+	for _, f := range p.Flows {
+		if !slices.Contains(all, f.Scenario) {
+			all = append(all, f.Scenario)
 		}
 	}
 	return strings.Join(all, " and ")

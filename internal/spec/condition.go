@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"assay.dev/assay/internal/observe/metric"
 )
 
 // abortKeys are the keys of k6's thresholds that stop a run. Here an SLO never does:
@@ -33,21 +31,6 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 		r.fail(basis, reason, `write "counted", or omit "basis"`)
 	}
 	return ok && n.validTree()
-}
-
-// alwaysCounted says why no test can infer the SLO; empty where one can.
-func (s SLO) alwaysCounted() string {
-	switch {
-	case s.Descriptor().From(metric.SourceLedger):
-		return s.Metric + " is always counted: every transaction of the run is reconciled"
-	case s.Descriptor().From(metric.SourceCoordinator), s.Descriptor().From(metric.SourceStages):
-		return s.Metric + " is always counted: it is about this run as a whole"
-	case s.OfGauge():
-		return s.Metric + " is always counted, second by second"
-	case s.Aggregate == Max:
-		return "max is always counted: the maximum of one run says nothing about the next run"
-	}
-	return ""
 }
 
 func (r *reader) expression(n *node, s *SLO, named bool) bool {

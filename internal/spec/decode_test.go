@@ -61,12 +61,10 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 	p := func(v float64) *float64 { return &v }
 	gap := 1500 * time.Millisecond
 	want := spec.Profile{
-		Name: "payment", Description: "every key once", Scenario: "scenarios/payment.js", Timeout: 2500 * time.Millisecond,
-		Load: spec.Load{
+		Name: "payment", Description: "every key once", Flows: []spec.Flow{{Scenario: "scenarios/payment.js", Timeout: 2500 * time.Millisecond, Load: spec.Load{
 			Unit: "tps", Target: 100, Warmup: 5 * time.Second, Baseline: spec.Baseline{Rate: 25, For: 20 * time.Second},
 			Hold: time.Minute, Cooldown: 5 * time.Second, Even: true,
-		},
-		SLOs: []spec.SLO{
+		}, SLOs: []spec.SLO{
 			inferred,
 			percentile("gateway_bytes", "p(50)<0.5", "<", 0.5, 0.5),
 			percentile("http_req_duration", "p(99)<300", "<", 0.99, 300, metric.Label{Key: "name", Value: "GET /payments/{id}"}, metric.Label{Key: "status", Value: "200"}),
@@ -79,8 +77,8 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 			percentile("transaction_duration", "p(95)<250", "<", 0.95, 250),
 			percentile("transaction_duration", "p(99.9)<=1500.5", "<=", 0.999, 1500.5),
 			slo("transaction_duration", "max<5000", spec.Max, "<", 5000),
-		},
-		Ledger:  &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: spec.Statements{"DELETE FROM payments WHERE run_id = ?"}},
+		}, Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: spec.Statements{"DELETE FROM payments WHERE run_id = ?"}}}},
+
 		Abort:   []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Limit: 0.5, For: 10 * time.Second}},
 		Needs:   []string{"db"},
 		Marking: spec.Marking{Header: "X-Load-Test", Sampled: 0.25},
@@ -92,7 +90,7 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 }
 
 func TestDecodeReadsStages(t *testing.T) {
-	got := decode(t, "testdata/good/stages.json").Profiles["flash-sale"].Load
+	got := decode(t, "testdata/good/stages.json").Profiles["flash-sale"].Flows[0].Load
 	want := spec.Load{Unit: "rps", Stages: []spec.Stage{
 		{Rate: 50, For: 20 * time.Second},
 		{Rate: 300, For: 30 * time.Second, Ramp: 5 * time.Second, Judge: true},
@@ -108,7 +106,7 @@ func TestDecodeReadsStages(t *testing.T) {
 // TestDecodeKeepsPositions: CheckMetrics names the line of an expression.
 func TestDecodeKeepsPositions(t *testing.T) {
 	p := decode(t, "testdata/good/full.json").Profiles["payment"]
-	for _, s := range p.SLOs {
+	for _, s := range p.Flows[0].SLOs {
 		if s.At.Path != "testdata/good/full.json" || s.At.Line < 21 || s.At.Line > 28 {
 			t.Errorf("%s is at %+v", s.ID(), s.At)
 		}

@@ -34,11 +34,11 @@ func TestDefaults(t *testing.T) {
 		"longer":        with(func(l *spec.Load) { l.Hold, l.HoldMax = 10*time.Minute, 30*time.Minute }),
 	} {
 		p := f.Profiles[name]
-		if diff := cmp.Diff(want, p.Load); diff != "" {
+		if diff := cmp.Diff(want, p.Flows[0].Load); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if p.Timeout != 10*time.Second || p.Marking != (spec.Marking{Header: "X-Assay-Run", Sampled: 0.01, Baggage: true}) {
-			t.Errorf("%s: timeout %v, marking %+v", name, p.Timeout, p.Marking)
+		if p.Flows[0].Timeout != 10*time.Second || p.Marking != (spec.Marking{Header: "X-Assay-Run", Sampled: 0.01, Baggage: true}) {
+			t.Errorf("%s: timeout %v, marking %+v", name, p.Flows[0].Timeout, p.Marking)
 		}
 	}
 }
@@ -48,8 +48,8 @@ func TestWithRateScalesTheDefaultBaseline(t *testing.T) {
 	f := decode(t, "testdata/good/short.json")
 	for name, want := range map[string]float64{"three-lines": 50, "baseline-rate": 75} {
 		got, err := f.Profiles[name].WithRate(200)
-		if err != nil || got.Load.Baseline.Rate != want {
-			t.Errorf("%s: baseline %+v, error %v, wanted %g/s", name, got.Load.Baseline, err, want)
+		if err != nil || got.Flows[0].Load.Baseline.Rate != want {
+			t.Errorf("%s: baseline %+v, error %v, wanted %g/s", name, got.Flows[0].Load.Baseline, err, want)
 		}
 	}
 }

@@ -106,7 +106,10 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 			return Profile{}, err
 		}
 	}
-	if len(p.Load.Stages) > 0 {
+	if p.Named() {
+		return Profile{}, &Error{Place: p.place("flows"), Problem: "an experiment changes one load, and the profile has flows", Next: "choose a profile with one scenario"}
+	}
+	if p.HasStages() {
 		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
 			return Profile{}, &Error{
 				Place: p.place("load"), Problem: "the experiment changes phases, but the profile has stages",
@@ -115,24 +118,23 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 		}
 		return p, nil
 	}
-	if c.Baseline != nil {
-		p.Load.Baseline = *c.Baseline
-	}
-	for _, phase := range []struct {
-		from *time.Duration
-		to   *time.Duration
-	}{{c.Warmup, &p.Load.Warmup}, {c.Ramp, &p.Load.Ramp}, {c.Cooldown, &p.Load.Cooldown}} {
-		if phase.from != nil {
-			*phase.to = *phase.from
+	return p.withLoads(func(l Load) Load {
+		if c.Baseline != nil {
+			l.Baseline = *c.Baseline
 		}
-	}
-	if c.Hold != nil {
-		p.Load = p.Load.withHold(*c.Hold)
-	}
-	if err := p.overrideError(p.Load.check(allValid)); err != nil {
-		return Profile{}, err
-	}
-	return p, nil
+		for _, phase := range []struct {
+			from *time.Duration
+			to   *time.Duration
+		}{{c.Warmup, &l.Warmup}, {c.Ramp, &l.Ramp}, {c.Cooldown, &l.Cooldown}} {
+			if phase.from != nil {
+				*phase.to = *phase.from
+			}
+		}
+		if c.Hold != nil {
+			l = l.withHold(*c.Hold)
+		}
+		return l
+	})
 }
 
 // nameOf is the name of an experiment by its file.

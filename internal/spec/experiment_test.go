@@ -152,7 +152,7 @@ func FuzzDecodeExperiment(f *testing.F) {
 			}
 		}
 		if p, err := e.Load.Apply(profile); err == nil && p.Target() <= 0 {
-			t.Fatalf("load %+v", p.Load)
+			t.Fatalf("load %+v", p.Flows[0].Load)
 		}
 	})
 }

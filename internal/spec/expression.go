@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"assay.dev/assay/internal/observe/metric"
 )
 
 // expressionForm is k6's threshold grammar: an aggregate, an operator and a bound,
@@ -27,9 +25,24 @@ const maxExact = 1 << 53
 var (
 	upperOperators = []string{"<", "<="}
 	lowerOperators = []string{">", ">="}
-	rateOperators  = []string{"<", "<=", ">", ">="}
-	exactOperators = []string{"=="}
 )
+
+// conditionWords are the words that a condition may begin with. The first alone has an argument.
+var conditionWords = []struct {
+	word      string
+	aggregate Aggregate
+	operators []string
+}{
+	{"p", Percentile, upperOperators},
+	{"rate", Rate, slices.Concat(upperOperators, lowerOperators)},
+	{"max", Max, upperOperators},
+	{"missing", Exact, []string{"=="}},
+	{"duplicated", Exact, []string{"=="}},
+	{"violated", Exact, []string{"=="}},
+}
+
+// unjudged are k6's further aggregates: no sample meets or violates a bound on them.
+var unjudged = []string{"avg", "med", "min", "count", "value"}
 
 // parseExpression reads e.g. "p(99.9)<250" into the SLO; problem says why it cannot,
 // or is empty.
@@ -39,32 +52,32 @@ func (s *SLO) parseExpression(text string) (problem string) {
 		return "want an aggregate, an operator and a bound"
 	}
 	aggregate, operator, bound := m[1], m[2], m[3]
-	s.Expression = aggregate + operator + bound
-	s.Operator = operator
-	name, argument, called := strings.Cut(aggregate, "(")
-	if called && name != "p" {
+	s.Expression, s.Operator = aggregate+operator+bound, operator
+	word, argument, called := strings.Cut(aggregate, "(")
+	if called && word != conditionWords[0].word {
 		return fmt.Sprintf("unknown aggregate %s", quote(aggregate))
 	}
-	operators := upperOperators
-	switch name {
-	case "p":
-		s.Aggregate = Percentile
+	var words, operators []string
+	for _, a := range conditionWords {
+		words = append(words, a.word)
+		if a.word == word {
+			s.Aggregate, operators = a.aggregate, a.operators
+		}
+	}
+	switch {
+	case slices.Contains(unjudged, word):
+		return fmt.Sprintf("%s cannot be judged", word)
+	case operators == nil:
+		return unknown("aggregate", aggregate, words)
+	case s.Aggregate == Exact:
+		s.Count = word
+	case s.Aggregate == Percentile:
 		if problem := s.parseQuantile(strings.TrimSuffix(argument, ")")); problem != "" {
 			return problem
 		}
-	case "rate":
-		s.Aggregate, operators = Rate, rateOperators
-	case "max":
-		s.Aggregate = Max
-	case "missing", "duplicated", "violated":
-		s.Aggregate, s.Count, operators = Exact, name, exactOperators
-	case "avg", "med", "min", "count", "value":
-		return fmt.Sprintf("%s cannot be judged", name)
-	default:
-		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated", "violated"})
 	}
-	if s.Metric == metric.Goodput && s.Aggregate == Rate {
-		operators = lowerOperators
+	if ofKind := kinds[s.row()].operators; ofKind != nil && s.Aggregate == Rate {
+		operators = ofKind
 	}
 	if !slices.Contains(operators, operator) {
 		return fmt.Sprintf("operator %q cannot be used with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))

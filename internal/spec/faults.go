@@ -167,7 +167,7 @@ func (p Profile) misplacedFaults() (all []misplacedFault) {
 	if len(p.Faults) == 0 {
 		return nil
 	}
-	if p.Load.HoldMax > 0 {
+	if slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Load.HoldMax > 0 }) {
 		return []misplacedFault{{-1, "faults cannot be combined with hold_max: the end of the hold must be known", "omit one of them"}}
 	}
 	if !slices.IsSortedFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) }) {
@@ -205,8 +205,8 @@ func (p Profile) faultsError() error {
 // sinceFirstJudged is the length of the first judged window, and of the load from its start.
 func (p Profile) sinceFirstJudged() (window, left time.Duration) {
 	first, end := time.Duration(-1), time.Duration(0)
-	for _, of := range p.PerFlow() {
-		start, length, whole := of.Load.firstJudged()
+	for _, f := range p.Flows {
+		start, length, whole := f.Load.firstJudged()
 		if first < 0 || start < first {
 			first, window = start, length
 		}

@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"assay.dev/assay/internal/observe/metric"
 )
 
 // Flow is one kind of a profile's traffic, such as the payments of a match day. The flows
 // of a profile run side by side, on the same workers and on one clock.
 type Flow struct {
-	Name     string        `json:"name"`
-	Scenario string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
-	Load     Load          `json:"load"`     // its own, or its share of the profile's
-	Timeout  time.Duration `json:"timeout_ns"`
-	Think    time.Duration `json:"think_ns,omitempty"` // as of a Profile
-	SLOs     []SLO         `json:"slos"`
+	Name     string        `json:"name"`               // empty: the profile has no other, and the file does not name it
+	Scenario string        `json:"scenario"`           // path of the k6 script, relative to thresholds.json
+	Load     Load          `json:"load"`               // its own, or its share of the profile's
+	Timeout  time.Duration `json:"timeout_ns"`         // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	Think    time.Duration `json:"think_ns,omitempty"` // longest time that a transaction waits by think(), which counts neither as its latency nor towards the timeout
+	SLOs     []SLO         `json:"slos"`               // sorted by metric, then by place in the file
 	Ledger   *Ledger       `json:"ledger,omitempty"`
 }
 
@@ -33,44 +31,70 @@ const MaxFlows = 20
 // flowName restricts names of flows to what k6 allows for scenarios.
 var flowName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 
-// PerFlow is the profile as one profile for each of its flows, which has the flow's
-// scenario, load, SLOs and ledger. A profile without flows is its own only one.
-func (p Profile) PerFlow() []Profile {
-	if len(p.Flows) == 0 {
-		return []Profile{p}
+// Named reports whether the file names the profile's flows, which are then judged one by one
+// beside the whole run.
+func (p Profile) Named() bool { return len(p.Flows) > 0 && p.Flows[0].Name != "" }
+
+// WholeSLOs are the SLOs of the whole run: those of a flow without a name, or those that all
+// flows have in common.
+func (p Profile) WholeSLOs() []SLO {
+	if !p.Named() && len(p.Flows) > 0 {
+		return p.Flows[0].SLOs
 	}
-	all := make([]Profile, len(p.Flows))
-	for i, f := range p.Flows {
-		of := p
-		of.Flow, of.Scenario, of.Load, of.Timeout, of.Think, of.SLOs, of.Ledger = f.Name, f.Scenario, f.Load, f.Timeout, f.Think, f.SLOs, f.Ledger
-		of.Flows, of.Invariants = nil, nil
-		all[i] = of
+	return p.Common
+}
+
+// AllSLOs are the SLOs of the profile and of its flows.
+func (p Profile) AllSLOs() []SLO {
+	all := slices.Clone(p.Common)
+	for _, f := range p.Flows {
+		all = append(all, f.SLOs...)
 	}
 	return all
 }
 
-// Title names the profile, or the flow of it that PerFlow made.
-func (p Profile) Title() string {
-	if p.Flow != "" {
-		return p.Name + ", flow " + p.Flow
+// Alone is the profile with one of its flows alone, which has no name. Invariants, like all
+// else that flows have in common, stay with the whole.
+func (p Profile) Alone(f Flow) Profile {
+	if p.Named() {
+		p.Common, p.Invariants = nil, nil
+	}
+	f.Name = ""
+	p.Flows = []Flow{f}
+	return p
+}
+
+// WithFlows is the profile with each of its flows changed.
+func (p Profile) WithFlows(change func(*Flow)) Profile {
+	p.Flows = slices.Clone(p.Flows)
+	for i := range p.Flows {
+		change(&p.Flows[i])
+	}
+	return p
+}
+
+// Title names the profile, or with a flow that has a name that too.
+func (p Profile) Title(f Flow) string {
+	if f.Name != "" {
+		return p.Name + ", flow " + f.Name
 	}
 	return p.Name
 }
 
-// HasStages reports whether the load of the profile, or of one of its flows, is an event's
-// shape, which has no hold.
+// HasStages reports whether the load of one of the flows is an event's shape, which has no
+// hold.
 func (p Profile) HasStages() bool {
-	return slices.ContainsFunc(p.PerFlow(), func(of Profile) bool { return len(of.Load.Stages) > 0 })
+	return slices.ContainsFunc(p.Flows, func(f Flow) bool { return len(f.Load.Stages) > 0 })
 }
 
 // Unit is that of the profile's rates; of flows with different ones, transactions.
 func (p Profile) Unit() string {
 	unit := ""
-	for _, of := range p.PerFlow() {
-		if unit != "" && of.Load.Unit != unit {
+	for _, f := range p.Flows {
+		if unit != "" && f.Load.Unit != unit {
 			return DefaultUnit
 		}
-		unit = of.Load.Unit
+		unit = f.Load.Unit
 	}
 	return unit
 }
@@ -78,49 +102,30 @@ func (p Profile) Unit() string {
 // Level is the profile with the stages of an event's shape replaced by one hold at the
 // target of each flow, judged by the SLOs that do not depend on stages.
 func (p Profile) Level(hold time.Duration) Profile {
-	ofStages := func(s SLO) bool { return s.Descriptor().From(metric.SourceStages) }
-	level := func(of Profile) (Load, []SLO) {
-		if len(of.Load.Stages) == 0 {
-			return of.Load, of.SLOs
+	return p.WithFlows(func(f *Flow) {
+		if len(f.Load.Stages) == 0 {
+			return
 		}
-		target := of.Target()
-		return Load{
-			Unit: of.Load.Unit, Target: target, Warmup: DefaultWarmup, Baseline: Baseline{Rate: target * DefaultBaselineShare, For: DefaultBaselineFor},
-			Ramp: DefaultRamp, Hold: hold, Cooldown: DefaultCooldown, Even: of.Load.Even,
-		}, slices.DeleteFunc(slices.Clone(of.SLOs), ofStages)
-	}
-	flows := p.PerFlow()
-	if len(p.Flows) == 0 {
-		p.Load, p.SLOs = level(p)
-		return p
-	}
-	p.Flows = slices.Clone(p.Flows)
-	for i, of := range flows {
-		p.Flows[i].Load, p.Flows[i].SLOs = level(of)
-	}
-	return p
+		target := f.Load.Highest()
+		f.Load = Load{
+			Unit: f.Load.Unit, Target: target, Warmup: DefaultWarmup, Baseline: Baseline{Rate: target * DefaultBaselineShare, For: DefaultBaselineFor},
+			Ramp: DefaultRamp, Hold: hold, Cooldown: DefaultCooldown, Even: f.Load.Even,
+		}
+		f.SLOs = slices.DeleteFunc(slices.Clone(f.SLOs), SLO.OfStages)
+	})
 }
 
-// AllSLOs are the SLOs of the profile and of its flows.
-func (p Profile) AllSLOs() []SLO {
-	all := slices.Clone(p.SLOs)
-	for _, f := range p.Flows {
-		all = append(all, f.SLOs...)
-	}
-	return all
-}
-
-// withFlows reads a profile that has flows, each with its own scenario.
-func (r *reader) withFlows(n *node, p *Profile) {
+// namedFlows reads a profile that names its flows, each with its own scenario.
+func (r *reader) namedFlows(n *node, p *Profile) {
 	flows := n.get("flows")
-	p.Timeout = r.timeout(n.get("timeout"))
+	timeout := r.timeout(n.get("timeout"))
 	load := n.get("load")
 	whole := r.load(load)
 	r.refuseHoldMax(load, whole)
 	if slo := n.get("slo"); slo != nil {
-		p.SLOs = r.slos(slo)
+		p.Common = r.slos(slo)
 		for _, c := range slo.children {
-			if (SLO{Metric: metricOf(c.name)}).ofFlow() {
+			if !(SLO{Metric: metricOf(c.name)}).ofRun() {
 				r.failKey(c, fmt.Sprintf("%s is judged for each flow", metricOf(c.name)), `move it to "slo" of the flows for which it must hold`)
 			}
 		}
@@ -141,7 +146,7 @@ func (r *reader) withFlows(n *node, p *Profile) {
 			shared++
 			shares += r.shareOf(share)
 		}
-		p.Flows = append(p.Flows, r.flow(c, p.Timeout, load, whole))
+		p.Flows = append(p.Flows, r.flow(c, timeout, load, whole))
 	}
 	switch {
 	case load != nil && shared == 0 && flows.validTree():
@@ -189,7 +194,7 @@ func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Fl
 		f.SLOs[i].Flow = f.Name
 	}
 	for _, c := range nodesOf(n.get("slo")) {
-		if s := (SLO{Metric: metricOf(c.name)}); !s.ofFlow() {
+		if s := (SLO{Metric: metricOf(c.name)}); s.ofRun() {
 			r.failKey(c, fmt.Sprintf("%s is judged for the whole run", s.Metric), `move it to "slo" of the profile`)
 		}
 	}
@@ -217,11 +222,6 @@ func (r *reader) refuseHoldMax(n *node, l Load) {
 		r.fail(n.get("hold_max"), "hold_max cannot be combined with flows: the end of each flow's hold must be known", "omit it, and lengthen the hold")
 	}
 }
-
-// ofFlow reports whether the SLO is judged for one flow, if the profile has some: on what
-// the load measures, on its ledger, and on recoveries. Gauges and invariants are of the
-// whole system.
-func (s SLO) ofFlow() bool { return !s.OfGauge() && s.Metric != metric.Invariants }
 
 // metricOf is the metric that a key of "slo" names.
 func metricOf(key string) string {

@@ -27,9 +27,9 @@ func TestGauges(t *testing.T) {
 		}
 	}
 	p := f.Profiles["queue"]
-	for _, s := range p.SLOs {
-		if judged := s.Metric == "queue_depth"; s.OfGauge() != judged || s.Sampled() == judged || judged && s.Latency() {
-			t.Errorf("%s: of a gauge: %v, decided by samples: %v", s.ID(), s.OfGauge(), s.Sampled())
+	for _, s := range p.Flows[0].SLOs {
+		if judged := s.Metric == "queue_depth"; (s.Kind() == spec.KindGauge) != judged || (s.Kind() == spec.KindSamples) == judged || judged && s.Latency() {
+			t.Errorf("%s: decided by %s", s.ID(), s.Kind())
 		}
 	}
 	if err := p.CheckMetrics(nil); err != nil {

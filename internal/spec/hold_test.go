@@ -23,11 +23,10 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 		"as long as it may be":   {30 * time.Minute, 30 * time.Minute, 0},
 		"there was none":         {0, 20 * time.Minute, 0},
 	} {
-		p := longer
-		p.Load.HoldMax = c.before
+		p := longer.WithFlows(func(f *spec.Flow) { f.Load.HoldMax = c.before })
 		got, err := p.WithHold(c.hold)
-		if err != nil || got.Load.Hold != c.hold || got.Load.HoldMax != c.want {
-			t.Errorf("%s: hold %v, up to %v, error %v; wanted %v", name, got.Load.Hold, got.Load.HoldMax, err, c.want)
+		if err != nil || got.Flows[0].Load.Hold != c.hold || got.Flows[0].Load.HoldMax != c.want {
+			t.Errorf("%s: hold %v, up to %v, error %v; wanted %v", name, got.Flows[0].Load.Hold, got.Flows[0].Load.HoldMax, err, c.want)
 		}
 	}
 	// The whole load may take a day, with all its looks.
@@ -36,8 +35,8 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 	}
 	hold := time.Minute
 	got, err := spec.LoadChange{Hold: &hold}.Apply(longer)
-	if err != nil || got.Load.HoldMax != 3*time.Minute {
-		t.Errorf("an experiment's hold: %+v, error %v", got.Load, err)
+	if err != nil || got.Flows[0].Load.HoldMax != 3*time.Minute {
+		t.Errorf("an experiment's hold: %+v, error %v", got.Flows[0].Load, err)
 	}
 }
 
@@ -48,19 +47,19 @@ func TestWithHoldKeepsLooksWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.IntRange(10, 5000)
 		looks := rapid.IntRange(1, spec.MaxLooks).Draw(t, "looks")
-		p := p
-		p.Load.Hold = time.Duration(seconds.Draw(t, "hold")) * time.Second
-		p.Load.HoldMax = 0
+		p := p.WithFlows(func(*spec.Flow) {})
+		p.Flows[0].Load.Hold = time.Duration(seconds.Draw(t, "hold")) * time.Second
+		p.Flows[0].Load.HoldMax = 0
 		if looks > 1 {
-			p.Load.HoldMax = time.Duration(looks) * p.Load.Hold
+			p.Flows[0].Load.HoldMax = time.Duration(looks) * p.Flows[0].Load.Hold
 		}
 		got, err := p.WithHold(time.Duration(seconds.Draw(t, "new hold")) * time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := got.Load
+		l := got.Flows[0].Load
 		if l.HoldMax != 0 && (looks == 1 || l.HoldMax%l.Hold != 0 || l.HoldMax <= l.Hold || l.HoldMax > spec.MaxLooks*l.Hold) {
-			t.Fatalf("%d looks, hold %v became %v, up to %v", looks, p.Load.Hold, l.Hold, l.HoldMax)
+			t.Fatalf("%d looks, hold %v became %v, up to %v", looks, p.Flows[0].Load.Hold, l.Hold, l.HoldMax)
 		}
 	})
 }

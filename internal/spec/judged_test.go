@@ -41,16 +41,15 @@ func TestJudgedSecondsAreBounded(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
-	long := p
-	long.Load.Hold = 23 * time.Hour
-	staged := p
-	staged.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 10, For: 23 * time.Hour, Judge: true}}}
-	looks := p
-	looks.Load.Hold, looks.Load.HoldMax = 23*time.Hour/2, 23*time.Hour
+	long := p.WithFlows(func(f *spec.Flow) { f.Load.Hold = 23 * time.Hour })
+	staged := p.WithFlows(func(f *spec.Flow) {
+		f.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 10, For: 23 * time.Hour, Judge: true}}}
+	})
+	looks := p.WithFlows(func(f *spec.Flow) { f.Load.Hold, f.Load.HoldMax = 23*time.Hour/2, 23*time.Hour })
 	flows := p
-	flows.SLOs = nil
+	flows.Flows = nil
 	for i := range 4 {
-		flows.Flows = append(flows.Flows, spec.Flow{Name: fmt.Sprint("f", i), Scenario: "s.js", Load: p.Load, Timeout: p.Timeout, SLOs: slices.Repeat(p.SLOs, 8)})
+		flows.Flows = append(flows.Flows, spec.Flow{Name: fmt.Sprint("f", i), Scenario: "s.js", Load: p.Flows[0].Load, Timeout: p.Flows[0].Timeout, SLOs: slices.Repeat(p.Flows[0].SLOs, 8)})
 	}
 	for name, of := range map[string]spec.Profile{"a hold": long, "a stage": staged, "looks": looks, "flows": flows} {
 		if err := of.Check(); err == nil || !strings.Contains(err.Error(), problem) {

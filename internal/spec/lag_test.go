@@ -21,11 +21,11 @@ func TestLagOfReaders(t *testing.T) {
 		t.Error(diff)
 	}
 	p := f.Profiles["by-sql"]
-	if len(p.SLOs) != 3 {
-		t.Fatalf("%d SLOs", len(p.SLOs))
+	if len(p.Flows[0].SLOs) != 3 {
+		t.Fatalf("%d SLOs", len(p.Flows[0].SLOs))
 	}
-	for _, s := range p.SLOs {
-		if s.Sampled() || !s.OfGauge() || s.Latency() {
+	for _, s := range p.Flows[0].SLOs {
+		if s.Kind() != spec.KindGauge || s.Latency() {
 			t.Errorf("%s is treated as decided by samples of the load", s.ID())
 		}
 	}

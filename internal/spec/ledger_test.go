@@ -24,7 +24,7 @@ func TestLedgerOfSeveralTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := f.Profiles["both"].Ledger
+	l := f.Profiles["both"].Flows[0].Ledger
 	if !slices.Equal(l.Cleanup, spec.Statements{"DELETE FROM a WHERE run_id = ?", "DELETE FROM b WHERE run_id = ?"}) {
 		t.Errorf("cleanup %q", l.Cleanup)
 	}

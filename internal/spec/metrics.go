@@ -52,26 +52,11 @@ func (s SLO) Descriptor() metric.Descriptor {
 // OfTransactions reports whether the SLO is on the latency of transactions.
 func (s SLO) OfTransactions() bool { return s.Metric == metric.TransactionDuration }
 
-// OfGauge reports whether the readings of a gauge, one per second, decide the SLO.
-func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
-
-// OfFaults reports whether the SLO is on faults that the run injects, or on invariants that
-// are checked after it.
-func (s SLO) OfFaults() bool { return s.Descriptor().From(metric.SourceCoordinator) }
-
-// Sampled reports whether samples of the load decide the SLO, so that workers
-// count its violations; the others are decided by the ledger, by what the coordinator
-// found, by how stages of the load went, or by a gauge.
-func (s SLO) Sampled() bool {
-	d := s.Descriptor()
-	return !d.From(metric.SourceLedger) && !d.From(metric.SourceCoordinator) && !d.From(metric.SourceStages) && !s.OfGauge()
-}
-
 // Latency reports whether the SLO bounds a percentile of a latency of the load, in
 // milliseconds. A script's own trend is none: it may measure anything.
 func (s SLO) Latency() bool {
 	d := s.Descriptor()
-	return s.Aggregate == Percentile && s.Sampled() && d.Kind == metric.Histogram && d.Unit == UnitMs
+	return s.Aggregate == Percentile && s.Kind() == KindSamples && d.Kind == metric.Histogram && d.Unit == UnitMs
 }
 
 // anyForm shows the conditions of a metric that is not known yet.
@@ -103,7 +88,7 @@ func (s SLO) mismatch(d metric.Descriptor, known bool) (problem string) {
 		ok, what = s.Aggregate != Exact, "has no "+s.Count
 	case len(d.SLO) > 0 && d.Kind == metric.Counter:
 		what = "is a count"
-	case len(d.SLO) > 0 && d.Unit == UnitMs && !s.Sampled():
+	case len(d.SLO) > 0 && d.Unit == UnitMs && s.Kind() != KindSamples:
 		what = "is a time"
 	case d.Kind == metric.Counter:
 		return fmt.Sprintf("%s is a counter: SLOs apply to trends and rates (throughput is always judged)", s.Metric)

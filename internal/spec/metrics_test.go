@@ -132,7 +132,7 @@ func TestCheckMetricsReportsAll(t *testing.T) {
 func TestBasis(t *testing.T) {
 	p := decode(t, "testdata/good/short.json").Profiles["longer"]
 	got := map[string]spec.Basis{}
-	for _, s := range p.SLOs {
+	for _, s := range p.Flows[0].SLOs {
 		got[s.ID()] = s.Basis
 	}
 	want := map[string]spec.Basis{
@@ -146,7 +146,7 @@ func TestBasis(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	p := decode(t, "testdata/good/full.json").Profiles["payment"]
-	for _, s := range p.SLOs {
+	for _, s := range p.Flows[0].SLOs {
 		want := s.Quantile > 0 && (strings.HasPrefix(s.Metric, "http_req_") || s.Metric == "transaction_duration")
 		if s.Latency() != want {
 			t.Errorf("%s: latency %v", s.ID(), s.Latency())

@@ -43,7 +43,7 @@ func (l Load) stepUp(stage int) bool {
 
 // InTime is the SLO within which a transaction must complete to count as goodput: that on
 // transaction_duration with the smallest bound; ok is false if there is none.
-func (p Profile) InTime() (s SLO, ok bool) { return inTime(p.SLOs) }
+func (p Profile) InTime() (s SLO, ok bool) { return inTime(p.WholeSLOs()) }
 
 func inTime(slos []SLO) (tightest SLO, ok bool) {
 	for _, s := range slos {
@@ -87,7 +87,7 @@ func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 	for _, c := range slo.children {
 		name := metricOf(c.name)
 		switch {
-		case name != metric.Goodput && name != metric.SettleTime && name != metric.TimeToScale:
+		case !(SLO{Metric: name}).OfStages():
 			continue
 		case name == metric.TimeToScale && !l.stepsUp():
 			r.fail(c, "time_to_scale judges a step up in load, and no judged stage follows a lower rate", `let a stage with "judge": true follow one with a lower rate`)

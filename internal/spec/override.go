@@ -96,19 +96,15 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 	})
 }
 
-// withLoads is the profile with another load, or with another load for each of its flows.
+// withLoads is the profile with another load for each of its flows.
 func (p Profile) withLoads(change func(Load) Load) (Profile, error) {
-	if len(p.Flows) == 0 {
-		p.Load = change(p.Load)
-		if err := p.overrideError(p.Load.check(allValid)); err != nil {
-			return Profile{}, err
+	p = p.WithFlows(func(f *Flow) { f.Load = change(f.Load) })
+	for _, f := range p.Flows {
+		var place []string
+		if p.Named() {
+			place = []string{"flows", f.Name}
 		}
-		return p, nil
-	}
-	p.Flows = slices.Clone(p.Flows)
-	for i, f := range p.Flows {
-		p.Flows[i].Load = change(f.Load)
-		if err := p.overrideError(p.Flows[i].Load.check(allValid), "flows", f.Name); err != nil {
+		if err := p.overrideError(f.Load.check(allValid), place...); err != nil {
 			return Profile{}, err
 		}
 	}
@@ -119,13 +115,11 @@ func (p Profile) withLoads(change func(Load) Load) (Profile, error) {
 // has none. A hold_max that does not fit the new hold changes with it, to keep the
 // number of looks.
 func (p Profile) WithHold(d time.Duration) (Profile, error) {
-	for _, of := range p.PerFlow() {
-		if len(of.Load.Stages) > 0 {
-			return Profile{}, &Error{
-				Place:   p.place(),
-				Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
-				Next:    `change "for" of its stages in the file`,
-			}
+	if p.HasStages() {
+		return Profile{}, &Error{
+			Place:   p.place(),
+			Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
+			Next:    `change "for" of its stages in the file`,
 		}
 	}
 	p, err := p.withLoads(func(l Load) Load { return l.withHold(d) })
@@ -163,16 +157,21 @@ func (p Profile) place(path ...string) string {
 	return place
 }
 
-// Target is the highest judged rate, which WithRate replaces; with flows, the sum of theirs.
+// Target is the highest judged rate, which WithRate replaces; the sum of all flows' rates.
 func (p Profile) Target() (sum float64) {
-	for _, of := range p.PerFlow() {
-		target := of.Load.Target
-		for _, s := range of.Load.Stages {
-			if s.Judge {
-				target = max(target, s.Rate)
-			}
-		}
-		sum += target
+	for _, f := range p.Flows {
+		sum += f.Load.Highest()
 	}
 	return sum
+}
+
+// Highest is the highest judged rate of a load.
+func (l Load) Highest() float64 {
+	highest := l.Target
+	for _, s := range l.Stages {
+		if s.Judge {
+			highest = max(highest, s.Rate)
+		}
+	}
+	return highest
 }

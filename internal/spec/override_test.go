@@ -31,7 +31,7 @@ func TestWithRateRefuses(t *testing.T) {
 	}
 	// A stage above the judged ones may exceed what the target does not.
 	sale := decode(t, "testdata/good/stages.json").Profiles["flash-sale"]
-	sale.Load.Stages[0].Rate = 600
+	sale.Flows[0].Load.Stages[0].Rate = 600
 	const want = "profiles.flash-sale.load.stages[0].rate: rate 1.2e+06 is more than 1000000 per second"
 	if _, err := sale.WithRate(6e5); err == nil || err.Error() != want {
 		t.Errorf("error  %v\nwanted %s", err, want)
@@ -40,19 +40,19 @@ func TestWithRateRefuses(t *testing.T) {
 
 func TestWithRateScalesStages(t *testing.T) {
 	p := decode(t, "testdata/good/stages.json").Profiles["flash-sale"]
-	before := slices.Clone(p.Load.Stages)
+	before := slices.Clone(p.Flows[0].Load.Stages)
 	got, err := p.WithRate(600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rates []float64
-	for _, s := range got.Load.Stages {
+	for _, s := range got.Flows[0].Load.Stages {
 		rates = append(rates, s.Rate)
 	}
 	if diff := cmp.Diff([]float64{100, 600, 0, 400, 100}, rates); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(before, p.Load.Stages); diff != "" {
+	if diff := cmp.Diff(before, p.Flows[0].Load.Stages); diff != "" {
 		t.Errorf("the profile itself changed: %s", diff)
 	}
 }
@@ -60,8 +60,8 @@ func TestWithRateScalesStages(t *testing.T) {
 func TestWithHold(t *testing.T) {
 	p := decode(t, "testdata/good/full.json").Profiles["payment"]
 	got, err := p.WithHold(10 * time.Minute)
-	if err != nil || got.Load.Hold != 10*time.Minute || p.Load.Hold != time.Minute {
-		t.Errorf("hold %v, before %v, error %v", got.Load.Hold, p.Load.Hold, err)
+	if err != nil || got.Flows[0].Load.Hold != 10*time.Minute || p.Flows[0].Load.Hold != time.Minute {
+		t.Errorf("hold %v, before %v, error %v", got.Flows[0].Load.Hold, p.Flows[0].Load.Hold, err)
 	}
 	for d, want := range map[time.Duration]string{
 		0:                        "profiles.payment.load.hold: hold 0s is less than 10s",
@@ -90,37 +90,36 @@ func TestWithRateKeepsProportion(t *testing.T) {
 	close := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(0.2, spec.MaxRate)
-		p := phases
-		p.Load.Target = rate.Draw(t, "before")
+		p := phases.WithFlows(func(*spec.Flow) {})
+		p.Flows[0].Load.Target = rate.Draw(t, "before")
 		share := rapid.Float64Range(spec.BaselineShare, 1).Draw(t, "baseline share")
-		p.Load.Baseline.Rate = p.Load.Target * share
+		p.Flows[0].Load.Baseline.Rate = p.Flows[0].Load.Target * share
 		target := rate.Draw(t, "target")
 		got, err := p.WithRate(target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Load.Target != target || !close(got.Load.Baseline.Rate/target, p.Load.Baseline.Rate/p.Load.Target) {
-			t.Fatalf("from %+v to %+v", p.Load, got.Load)
+		if got.Flows[0].Load.Target != target || !close(got.Flows[0].Load.Baseline.Rate/target, p.Flows[0].Load.Baseline.Rate/p.Flows[0].Load.Target) {
+			t.Fatalf("from %+v to %+v", p.Flows[0].Load, got.Flows[0].Load)
 		}
 
-		q := stages
-		q.Load.Stages = slices.Clone(stages.Load.Stages)
-		for i := range q.Load.Stages {
-			q.Load.Stages[i].Rate = rate.Draw(t, "stage rate")
+		q := stages.WithFlows(func(f *spec.Flow) { f.Load.Stages = slices.Clone(f.Load.Stages) })
+		for i := range q.Flows[0].Load.Stages {
+			q.Flows[0].Load.Stages[i].Rate = rate.Draw(t, "stage rate")
 		}
-		highest := max(q.Load.Stages[1].Rate, q.Load.Stages[3].Rate)
+		highest := max(q.Flows[0].Load.Stages[1].Rate, q.Flows[0].Load.Stages[3].Rate)
 		got, err = q.WithRate(target)
 		if err != nil {
-			for _, s := range q.Load.Stages { // an unjudged stage may be scaled out of range
+			for _, s := range q.Flows[0].Load.Stages { // an unjudged stage may be scaled out of range
 				if s.Rate*target/highest > spec.MaxRate*0.999 || s.Rate*target/highest < 0.11 {
 					return
 				}
 			}
 			t.Fatal(err)
 		}
-		for i, s := range got.Load.Stages {
-			if !close(s.Rate/target, q.Load.Stages[i].Rate/highest) {
-				t.Fatalf("stage %d: from %+v to %+v", i, q.Load, got.Load)
+		for i, s := range got.Flows[0].Load.Stages {
+			if !close(s.Rate/target, q.Flows[0].Load.Stages[i].Rate/highest) {
+				t.Fatalf("stage %d: from %+v to %+v", i, q.Flows[0].Load, got.Flows[0].Load)
 			}
 		}
 	})

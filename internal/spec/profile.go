@@ -14,19 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Profile is one entry of thresholds.json: a scenario or several flows, their load, and the
-// SLOs of the system under test.
+// Profile is one entry of thresholds.json: its flows, and what they have in common.
 type Profile struct {
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
-	Scenario    string           `json:"scenario,omitempty"` // path of the k6 script, relative to thresholds.json; empty: Flows have theirs
-	Load        Load             `json:"load"`               // not of a profile with flows
-	Timeout     time.Duration    `json:"timeout_ns"`         // a transaction that takes longer, counted from its scheduled arrival, is timed out
-	Think       time.Duration    `json:"think_ns,omitempty"` // longest time that a transaction waits by think(), which counts neither as its latency nor towards the timeout
-	SLOs        []SLO            `json:"slos"`               // sorted by metric, then by place in the file; with flows, those of the whole run
-	Ledger      *Ledger          `json:"ledger,omitempty"`
-	Flows       []Flow           `json:"flows,omitempty"`         // nil: the profile has one scenario
-	Flow        string           `json:"flow,omitempty"`          // of a profile that PerFlow made: the flow
+	Flows       []Flow           `json:"flows"`                   // at least one; the only one has no name where the file names none
+	Common      []SLO            `json:"-"`                       // the SLOs of all flows together, where these have names
 	Reader      *Lag             `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
 	Consumer    *Consumer        `json:"consumer,omitempty"`      // source of consumer_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
@@ -46,9 +39,9 @@ func (p Profile) NeedsDatabase() bool { return slices.Contains(p.Needs, "db") }
 // NeedsNodes reports whether the script gets the DSNs of the database's nodes.
 func (p Profile) NeedsNodes() bool { return slices.Contains(p.Needs, "db_nodes") }
 
-// ScriptPath is the path of a profile's scenario, which is relative to the file.
-func (f File) ScriptPath(p Profile) string {
-	return filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(p.Scenario))
+// ScriptPath is the path of a flow's scenario, which is relative to the file.
+func (f File) ScriptPath(of Flow) string {
+	return filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(of.Scenario))
 }
 
 // maxTimeout is the longest timeout of a profile.
@@ -73,15 +66,18 @@ func (r *reader) profile(n *node) Profile {
 	p.Consumer = r.consumer(n.get("consumer"))
 	p.Gauges = r.gauges(n.get("gauges"))
 	if flows {
-		r.withFlows(n, &p)
+		r.namedFlows(n, &p)
 	} else {
-		p.Scenario = r.scenario(n.get("scenario"))
-		p.Load = r.load(n.get("load"))
-		p.Timeout = r.timeout(n.get("timeout"))
-		p.Think = r.think(n.get("think"))
-		p.Ledger = r.ledger(n.get("ledger"))
-		p.SLOs = r.slos(n.get("slo"))
-		r.checkOverload(n, p.Load, p.SLOs)
+		f := Flow{
+			Scenario: r.scenario(n.get("scenario")),
+			Load:     r.load(n.get("load")),
+			Timeout:  r.timeout(n.get("timeout")),
+			Think:    r.think(n.get("think")),
+			Ledger:   r.ledger(n.get("ledger")),
+			SLOs:     r.slos(n.get("slo")),
+		}
+		r.checkOverload(n, f.Load, f.SLOs)
+		p.Flows = []Flow{f}
 	}
 	if problem := p.judgedFault(); problem != "" {
 		r.fail(n, problem, judgedHint)

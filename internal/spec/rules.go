@@ -60,7 +60,7 @@ func (r *reader) gap(n *node) *time.Duration {
 func DefaultRules(slos []SLO) Rules {
 	smallest := 0.0
 	for _, s := range slos {
-		if q := 1 - s.Quantile; s.Aggregate == Percentile && s.Sampled() && (smallest == 0 || q < smallest) {
+		if q := 1 - s.Quantile; s.Aggregate == Percentile && s.Kind() == KindSamples && (smallest == 0 || q < smallest) {
 			smallest = q
 		}
 	}
@@ -75,7 +75,7 @@ func DefaultRules(slos []SLO) Rules {
 // Limits are the profile's validity limits: its overrides, else the defaults.
 // None is nil.
 func (p Profile) Limits() Rules {
-	limits := DefaultRules(p.SLOs)
+	limits := DefaultRules(p.WholeSLOs())
 	override(&limits.GeneratorDrops, p.Rules.GeneratorDrops)
 	override(&limits.Offered, p.Rules.Offered)
 	override(&limits.GeneratorCPU, p.Rules.GeneratorCPU)

@@ -18,12 +18,12 @@ const (
 )
 
 // TargetHold is the total time for which judged windows hold the target rate; time at
-// a lower rate does not count. With flows, it is that of the flow with the shortest.
+// a lower rate does not count. With several flows, it is that of the flow with the shortest.
 func (p Profile) TargetHold() (least time.Duration) {
-	for i, of := range p.PerFlow() {
-		total := of.Load.Hold
-		for _, s := range of.Load.Stages {
-			if s.Judge && s.Rate == of.Target() {
+	for i, f := range p.Flows {
+		total := f.Load.Hold
+		for _, s := range f.Load.Stages {
+			if s.Judge && s.Rate == f.Load.Highest() {
 				total += s.For
 			}
 		}

@@ -69,7 +69,7 @@ func (s SLO) Words() []string {
 func (s SLO) reserved(flow, profile *node) (problem, hint string) {
 	d := s.Descriptor()
 	read := "read"
-	if d.From(metric.SourceLedger) {
+	if s.Kind() == KindLedger {
 		read, profile = "read back", flow
 	}
 	if len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {

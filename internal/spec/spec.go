@@ -39,8 +39,9 @@ type Load struct {
 
 // WithThreads is the profile under the closed model.
 func (p Profile) WithThreads(n int, warmup, hold time.Duration) Profile {
-	p.Load = Load{Unit: p.Load.Unit, Threads: n, Warmup: warmup, Hold: hold}
-	return p
+	return p.WithFlows(func(f *Flow) {
+		f.Load = Load{Unit: f.Load.Unit, Threads: n, Warmup: warmup, Hold: hold}
+	})
 }
 
 // Baseline is the low load that the diagnosis compares the hold window with.
@@ -82,7 +83,7 @@ const (
 
 // SLO is one condition on one metric.
 type SLO struct {
-	Flow       string         `json:"flow,omitempty"`     // that it is on; empty: of a profile without flows, or of the whole run
+	Flow       string         `json:"flow,omitempty"`     // that it is on; empty: of a flow without a name, or of all flows
 	Metric     string         `json:"metric"`             // e.g. "http_req_duration"
 	Selector   []metric.Label `json:"selector,omitempty"` // e.g. name:pay; sorted by key
 	Expression string         `json:"expression"`         // as in the file, spaces removed, e.g. "p(95)<200"
@@ -103,8 +104,8 @@ func (s SLO) MetricText() string {
 // Name is the SLO as certificates name it, like "payments: transaction_duration p(95)<250".
 func (s SLO) Name() string { return NameOf(s.Flow, s.MetricText()+" "+s.Expression) }
 
-// NameOf names something of a flow; flow is empty for a profile without flows, and for what
-// is of the whole run.
+// NameOf names something of a flow; flow is empty for one without a name, and for what is
+// of the whole run.
 func NameOf(flow, name string) string {
 	if flow == "" {
 		return name

@@ -112,14 +112,10 @@ func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool)
 	for _, f := range found {
 		longest = max(longest, f.Hold)
 	}
-	hasHold := true
-	for _, of := range p.PerFlow() {
-		if longest == 0 { // enough samples, but the result was too close to the limit
-			longest = 2 * max(of.Load.Hold, of.Load.HoldMax)
-		}
-		hasHold = hasHold && len(of.Load.Stages) == 0
+	if load := p.Flows[0].Load; longest == 0 { // enough samples, but the result was too close to the limit
+		longest = 2 * max(load.Hold, load.HoldMax)
 	}
-	return longest, hasHold
+	return longest, !p.HasStages()
 }
 
 // checkDecides is the name of the check that a plan has enough samples.

@@ -54,7 +54,7 @@ func afterPass(file spec.File, name, dir string) string {
 	if !ok {
 		flow, p = name, file.Profiles[name]
 	}
-	if len(p.Flows) > 0 {
+	if p.Named() {
 		return "find the highest rate within the SLOs: assay certify " + flow + " --headroom"
 	}
 	return "find the highest rate within the SLOs: assay search " + flow

@@ -42,8 +42,8 @@ type coordination struct {
 // profile is the profile of the run: its hold, and the shortest possible rest.
 func (c coordination) profile() spec.Profile {
 	p := c.Shape.Profile()
-	p.Scenario = "script.js"
-	p.Load = spec.Load{Unit: p.Load.Unit, Target: p.Load.Target, Warmup: 2 * time.Second, Hold: c.Shape.Hold}
+	p.Flows[0].Scenario = "script.js"
+	p.Flows[0].Load = spec.Load{Unit: p.Flows[0].Load.Unit, Target: p.Flows[0].Load.Target, Warmup: 2 * time.Second, Hold: c.Shape.Hold}
 	return p
 }
 

@@ -129,12 +129,10 @@ func (b *bench) recordOf(ctx context.Context, of recording) (record.Run, error) 
 	}
 	defer os.RemoveAll(dir)
 	profile := spec.Profile{
-		Name: "bench", Scenario: of.script, Timeout: of.timeout,
-		Load: spec.Load{Unit: "tps", Target: of.rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: of.rate / 4, For: time.Second}, Hold: of.hold},
-		SLOs: []spec.SLO{{
+		Name: "bench", Flows: []spec.Flow{{Scenario: of.script, Timeout: of.timeout, Load: spec.Load{Unit: "tps", Target: of.rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: of.rate / 4, For: time.Second}, Hold: of.hold}, SLOs: []spec.SLO{{
 			Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(99)<%g", of.bound), Aggregate: spec.Percentile,
 			Quantile: 0.99, Operator: "<", Bound: of.bound,
-		}},
+		}}}},
 	}
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,

@@ -214,18 +214,17 @@ func (e faultCase) profile(name string) spec.Profile {
 	share := func(v float64) *float64 { return &v }
 	gap := 4 * time.Second
 	p := spec.Profile{
-		Name: name, Scenario: "../../scenarios/payment.js", Timeout: 3 * time.Second,
-		Load: spec.Load{
+		Name: name, Flows: []spec.Flow{{Scenario: "../../scenarios/payment.js", Timeout: 3 * time.Second, Load: spec.Load{
 			Unit: "tps", Target: e.rate, Warmup: time.Second,
 			Baseline: spec.Baseline{Rate: e.rate / 5, For: 8 * time.Second},
 			Ramp:     time.Second, Hold: spec.MinHold,
-		},
-		SLOs: []spec.SLO{
+		}, SLOs: []spec.SLO{
 			{
 				Metric: "transaction_duration", Expression: fmt.Sprintf("p(50)<%g", e.bound), Aggregate: spec.Percentile,
 				Quantile: 0.5, Operator: "<", Bound: e.bound,
 			},
-		},
+		}}},
+
 		// Loose, for machines with other load, and because a starved database is also
 		// slow to answer the collector.
 		Rules: spec.Rules{
@@ -239,13 +238,13 @@ func (e faultCase) profile(name string) spec.Profile {
 	if e.component == diagnose.None {
 		// On a machine with other load some samples are slow without a fault: only a very
 		// slow one is a violation.
-		p.SLOs[0].Expression, p.SLOs[0].Aggregate, p.SLOs[0].Quantile, p.SLOs[0].Bound = fmt.Sprintf("max<%g", e.bound), spec.Max, 0, e.bound
+		p.Flows[0].SLOs[0].Expression, p.Flows[0].SLOs[0].Aggregate, p.Flows[0].SLOs[0].Quantile, p.Flows[0].SLOs[0].Bound = fmt.Sprintf("max<%g", e.bound), spec.Max, 0, e.bound
 	}
 	if e.failures > 0 {
-		p.SLOs = append(p.SLOs, spec.SLO{Metric: "http_req_failed", Expression: fmt.Sprintf("rate<%g", e.failures), Aggregate: spec.Rate, Operator: "<", Bound: e.failures})
+		p.Flows[0].SLOs = append(p.Flows[0].SLOs, spec.SLO{Metric: "http_req_failed", Expression: fmt.Sprintf("rate<%g", e.failures), Aggregate: spec.Rate, Operator: "<", Bound: e.failures})
 	}
 	if e.scenario != "" {
-		p.Scenario, p.Needs, p.Timeout = e.scenario, []string{"db"}, time.Second
+		p.Flows[0].Scenario, p.Needs, p.Flows[0].Timeout = e.scenario, []string{"db"}, time.Second
 	}
 	return p
 }

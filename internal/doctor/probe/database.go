@@ -82,9 +82,9 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	d.Clock = offset(ctx, db)
 	d.Ledgers, d.Invariants = map[string]Ledger{}, map[string][]error{}
 	for _, p := range profiles {
-		for _, of := range p.PerFlow() {
-			if of.Ledger != nil {
-				d.Ledgers[of.Title()] = tryLedger(ctx, db, *of.Ledger, run)
+		for _, f := range p.Flows {
+			if f.Ledger != nil {
+				d.Ledgers[p.Title(f)] = tryLedger(ctx, db, *f.Ledger, run)
 			}
 		}
 		for _, i := range p.Invariants {

@@ -44,7 +44,7 @@ func TestDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
-				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
+				return spec.Profile{Name: name, Flows: []spec.Flow{{Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}}}
 			}
 			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
 				{Name: "none", Invariants: []spec.Invariant{{Name: "holds", SQL: "SELECT id FROM shop.orders WHERE run_id = ?"}, {Name: "is wrong", SQL: "SELECT id FROM shop.nope WHERE balance < 0"}}},

@@ -28,7 +28,7 @@ func TestPostgreSQL(t *testing.T) {
 		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind",
 		"CREATE PROCEDURE purge(run text) LANGUAGE sql AS 'DELETE FROM orders WHERE run_id::text = run'")
 	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
-		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
+		return spec.Profile{Name: name, Flows: []spec.Flow{{Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}}}
 	}
 	postgrestest.Await(t, root, 2, postgrestest.Clients) // root's and shop's: that of the server's start has ended
 	const remove = "DELETE FROM orders WHERE run_id::text = ?"
@@ -41,7 +41,7 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("no uuid", "SELECT id, at FROM orders WHERE run_id = ?", remove),
 		ledger("a day", "SELECT id, day FROM orders WHERE run_id::text = ?", remove),
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
-		{Name: "fl", Flows: []spec.Flow{{Name: "a", Ledger: ledger("", "SELECT id, at FROM ordres WHERE run_id::text = ?").Ledger}, {Name: "b"}}},
+		{Name: "fl", Flows: []spec.Flow{{Name: "a", Ledger: ledger("", "SELECT id, at FROM ordres WHERE run_id::text = ?").Flows[0].Ledger}, {Name: "b"}}},
 		ledger("called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL purge(?)"),
 		ledger("not called", "SELECT id, at FROM orders WHERE run_id::text = ?", "CALL porge(?)"),
 	})

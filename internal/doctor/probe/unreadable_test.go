@@ -23,7 +23,7 @@ func TestUnreadableDatabase(t *testing.T) {
 		return [][]byte{{0xff}} // an error without a number
 	})
 	d := ExamineDatabase(t.Context(), "u:p@tcp("+address+")/shop", "a-run", []spec.Profile{
-		{Name: "mini", Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM orders WHERE run_id = ?", Cleanup: []string{"DELETE FROM orders WHERE run_id = ?"}}},
+		{Name: "mini", Flows: []spec.Flow{{Ledger: &spec.Ledger{Persisted: "SELECT id, at FROM orders WHERE run_id = ?", Cleanup: []string{"DELETE FROM orders WHERE run_id = ?"}}}}},
 	})
 	if d.Err != nil || d.Version != "" || d.Limit != 0 || d.Clock.Known || d.Ledgers["mini"].Read == nil || d.WaitsErr == nil {
 		t.Errorf("%+v", d)

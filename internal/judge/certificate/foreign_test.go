@@ -17,7 +17,7 @@ import (
 // seconds.
 func withCoarseSamples(t *testing.T) *synthetic.Case {
 	p := synthetic.Profile()
-	p.SLOs = append(p.SLOs, synthetic.Percentile(metric.RequestDuration, 90, 200))
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, synthetic.Percentile(metric.RequestDuration, 90, 200))
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	for end := int64(15); end < 48; end += 10 {
 		c.Frames = append(c.Frames, metric.Frame{Source: "otlp/checkout", Second: synthetic.T0.Unix() + end, Length: 10, Points: []metric.Point{

@@ -14,7 +14,7 @@ import (
 // samples, counted in this run.
 func TestGaugeSLO(t *testing.T) {
 	p := synthetic.Profile()
-	p.SLOs = append(p.SLOs, synthetic.Percentile("queue_depth", 90, 500))
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, synthetic.Percentile("queue_depth", 90, 500))
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	for second := range int64(48) {
 		if second != 20 { // one of the judged seconds, 16 to 45

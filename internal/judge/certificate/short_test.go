@@ -25,9 +25,9 @@ func TestShortAndManyWindows(t *testing.T) {
 	for name, system := range systems {
 		for _, holds := range [][]int{{1}, {2}, {3}, {4}, {5}, {9}, {39}, {1, 1, 1}, {3, 60}, slices.Repeat([]int{4}, 12), slices.Repeat([]int{10}, 25)} {
 			p := synthetic.Profile()
-			p.Load = spec.Load{Unit: "tps"}
+			p.Flows[0].Load = spec.Load{Unit: "tps"}
 			for i, s := range holds {
-				p.Load.Stages = append(p.Load.Stages,
+				p.Flows[0].Load.Stages = append(p.Flows[0].Load.Stages,
 					spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 20 + float64(i%2), For: time.Duration(s) * time.Second, Judge: true})
 			}
 			c := Of(synthetic.New(p, 1, system).Record())

@@ -380,7 +380,7 @@ func TestResources(t *testing.T) {
 func TestBaselineThatBreaksAMaximum(t *testing.T) {
 	slow := with(healthy(), map[string]float64{Downstream: 400})
 	maximum := func(r *record.Run) {
-		r.Plan.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<250", Aggregate: spec.Max, Operator: "<", Bound: 250}}
+		r.Plan.Profile.Flows[0].SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<250", Aggregate: spec.Max, Operator: "<", Bound: 250}}
 	}
 	b := system{base: slow, hold: with(slow, map[string]float64{wait.Binlog: 20}), noise: 0.1, change: maximum}.diagnosed().Bottleneck
 	if b.Component != Downstream || !strings.Contains(b.Sentence, "which already breaks an SLO") {

@@ -208,7 +208,7 @@ func TestAbortedRun(t *testing.T) {
 // Lost writes are not a connection storm, even if connections were refused.
 func TestRefusalsThatBreakNothing(t *testing.T) {
 	w := system{base: healthy(), hold: healthy(), noise: 0.1, refused: 1, change: func(r *record.Run) {
-		r.Plan.Profile.SLOs = append(r.Plan.Profile.SLOs, spec.SLO{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="})
+		r.Plan.Profile.Flows[0].SLOs = append(r.Plan.Profile.Flows[0].SLOs, spec.SLO{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="})
 		r.Ledger.Missing = 3
 	}}
 	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "ledger missing==0 is broken, which the time of transactions does not explain") {

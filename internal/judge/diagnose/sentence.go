@@ -81,7 +81,7 @@ func (e explanation) explain(b *Bottleneck) wait.Class {
 // headline says how long a transaction takes, compared with the baseline.
 func (e explanation) headline() string {
 	of := "A transaction"
-	if e.run.Plan.Profile.Flow != "" { // service and database do not know the flows
+	if e.run.Flow != "" { // service and database do not know the flows
 		of += " of all flows"
 	}
 	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(e.hold.mean()), number(e.hold.perSecond(scheduled)))

@@ -140,7 +140,7 @@ func count(n *int64) int64 {
 // baselineBreaks reports whether one of the SLOs is already broken at the baseline load,
 // so that growth with the load does not explain it.
 func (of subject) baselineBreaks(slow []verdict.SLO) bool {
-	for _, slo := range of.run.Plan.Profile.SLOs {
+	for _, slo := range of.run.Plan.Profile.WholeSLOs() {
 		if !slices.ContainsFunc(slow, func(s verdict.SLO) bool { return s.Expression == slo.Expression && s.Metric == slo.MetricText() }) {
 			continue
 		}

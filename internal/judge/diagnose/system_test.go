@@ -86,9 +86,9 @@ func plain() *synthetic.Case {
 func (w system) record() record.Run {
 	c := plain()
 	load := c.Run.Plan.Load
-	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250), synthetic.Percentile("http_req_duration", 95, 250)}
+	c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250), synthetic.Percentile("http_req_duration", 95, 250)}
 	if w.failing > 0 {
-		c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, spec.SLO{Metric: "http_req_failed", Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1})
+		c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, spec.SLO{Metric: "http_req_failed", Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1})
 	}
 	if w.noBaseline {
 		c.Run.Plan.Load.Baseline = nil

@@ -40,22 +40,22 @@ const maxMinutes = 366 * 24 * 60
 // keyed by the SLOs' names.
 func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
 	plans := pl.PerFlow()
-	for i, of := range p.PerFlow() {
-		all = append(all, ofFlow(of, plans[i], scope, past)...)
+	for i, f := range p.Flows {
+		all = append(all, ofFlow(f.SLOs, plans[i], scope, past)...)
 	}
 	return all
 }
 
-// ofFlow is Of for one flow, or for a profile without flows.
-func ofFlow(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
+// ofFlow is Of for the SLOs of one flow.
+func ofFlow(slos []spec.SLO, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
 	longest := pl.At(len(pl.Looks))
 	arrivals, hold := float64(longest.JudgedArrivals()), 0.0
 	for _, w := range longest.Judged {
 		hold += w.Duration().Seconds()
 	}
-	for _, s := range p.SLOs {
+	for _, s := range slos {
 		q := s.AllowedShare()
-		if !s.Sampled() || q <= 0 || q >= 1 {
+		if s.Kind() != spec.KindSamples || q <= 0 || q >= 1 {
 			continue
 		}
 		f := Forecast{SLO: s.Name(), Basis: s.BasisIn(scope), Past: past[s.Name()], LongEnough: true}

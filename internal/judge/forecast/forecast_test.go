@@ -50,9 +50,9 @@ func TestForecast(t *testing.T) {
 			0, true,
 		},
 	} {
-		p := spec.Profile{Name: "test", Timeout: time.Second, SLOs: slos, Load: spec.Load{
+		p := spec.Profile{Name: "test", Flows: []spec.Flow{{Timeout: time.Second, SLOs: slos, Load: spec.Load{
 			Unit: "tps", Target: 100, Baseline: spec.Baseline{Rate: 25, For: time.Second}, Hold: tt.hold, HoldMax: tt.holdMax,
-		}}
+		}}}}
 		pl, err := plan.New(p, 1, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -40,13 +40,15 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Run) {
 	rejudged = r
 	rejudged.Rejudged = &file
-	rejudged.Plan.Profile.SLOs, rejudged.Plan.Profile.Rules = p.SLOs, p.Rules
+	rejudged.Plan.Profile.Common, rejudged.Plan.Profile.Rules = p.Common, p.Rules
 	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.AllSLOs())
 	recount := rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 	rejudged.Plan.Profile.Flows, rejudged.Plan.Load.Flows = slices.Clone(r.Plan.Profile.Flows), slices.Clone(r.Plan.Load.Flows)
 	for i := range rejudged.Plan.Profile.Flows {
-		of, before := &rejudged.Plan.Load.Flows[i], r.Plan.Load.Flows[i].DisplacedAfter
 		rejudged.Plan.Profile.Flows[i].SLOs = p.Flows[i].SLOs
+	}
+	for i := range rejudged.Plan.Load.Flows {
+		of, before := &rejudged.Plan.Load.Flows[i], r.Plan.Load.Flows[i].DisplacedAfter
 		of.DisplacedAfter = plan.DisplacedAfter(p.Flows[i].SLOs)
 		recount = recount || of.DisplacedAfter != before
 	}

@@ -46,7 +46,7 @@ func sealed(t *testing.T) (dir string) {
 
 func file(slos ...spec.SLO) spec.File {
 	p := synthetic.Profile()
-	p.SLOs, p.Load, p.Timeout, p.Scenario = slos, spec.Load{Unit: "rps", Target: 1}, time.Second, "other.js"
+	p.Flows[0].SLOs, p.Flows[0].Load, p.Flows[0].Timeout, p.Flows[0].Scenario = slos, spec.Load{Unit: "rps", Target: 1}, time.Second, "other.js"
 	return spec.File{Path: "other.json", Profiles: map[string]spec.Profile{p.Name: p}}
 }
 
@@ -71,11 +71,11 @@ func TestOnlyThresholdsAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	is, v := judge(t, dir, latency(400))
-	if is.Plan.Profile.Timeout != was.Plan.Profile.Timeout || is.Plan.Profile.Scenario != was.Plan.Profile.Scenario ||
-		is.Plan.Profile.Load.Target != was.Plan.Profile.Load.Target || is.Manifest != was.Manifest || is.Plan.Profile.Ledger == nil {
+	if is.Plan.Profile.Flows[0].Timeout != was.Plan.Profile.Flows[0].Timeout || is.Plan.Profile.Flows[0].Scenario != was.Plan.Profile.Flows[0].Scenario ||
+		is.Plan.Profile.Flows[0].Load.Target != was.Plan.Profile.Flows[0].Load.Target || is.Manifest != was.Manifest || is.Plan.Profile.Flows[0].Ledger == nil {
 		t.Errorf("%+v", is.Plan.Profile)
 	}
-	if len(is.Plan.Profile.SLOs) != 1 || len(v.SLOs) != 2 { // and the throughput
+	if len(is.Plan.Profile.Flows[0].SLOs) != 1 || len(v.SLOs) != 2 { // and the throughput
 		t.Errorf("SLOs %+v", v.SLOs)
 	}
 	if want := "re-judged with other.json: the load, the scenario and the timeout are the run's"; !slices.Contains(v.Limitations, want) {
@@ -122,7 +122,7 @@ func TestSameThresholds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, v := judge(t, dir, was.Plan.Profile.SLOs...)
+	_, v := judge(t, dir, was.Plan.Profile.Flows[0].SLOs...)
 	before := verdict.Judge(was)
 	if v.Outcome != before.Outcome || v.Claim != strings.Replace(before.Claim, ").", "; re-judged with other.json).", 1) {
 		t.Errorf("%s instead of %s: %s", v.Outcome, before.Outcome, v.Claim)

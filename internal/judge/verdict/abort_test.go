@@ -91,7 +91,7 @@ func TestAborted(t *testing.T) {
 		},
 		"of a certificate": {26, func(c *synthetic.Case) {
 			p := synthetic.Profile()
-			p.Load.Hold = 10 * time.Minute
+			p.Flows[0].Load.Hold = 10 * time.Minute
 			*c = *synthetic.New(p, 2, synthetic.Healthy)
 			c.Run.Plan.Scope = "certificate"
 			aborted(c, 26)
@@ -176,7 +176,7 @@ func TestAbortedToProtectOthers(t *testing.T) {
 			func(c *synthetic.Case) {
 				for i, f := range c.Frames { // which timed out by the generator's own end, and by nothing else
 					if metric.IsWorker(f.Source) && !f.Closing && f.Second == synthetic.T0.Unix()+24 {
-						for _, s := range c.Run.Plan.Profile.SLOs {
+						for _, s := range c.Run.Plan.Profile.Flows[0].SLOs {
 							if s.OfTransactions() {
 								c.Frames[i].Points = append(c.Frames[i].Points, metric.CounterPoint(metric.Of(metric.Violations, "slo", s.ID()), 9))
 							}

@@ -57,7 +57,7 @@ func named(slos []SLO, basis spec.Basis, whole func(kind string) bool) (all []st
 func (s SLO) kind() string {
 	aggregate, _, _ := strings.Cut(s.Expression, "(")
 	switch {
-	case s.Metric == ThroughputMetric, !(spec.SLO{Metric: s.Metric}).Sampled():
+	case s.Metric == ThroughputMetric, (spec.SLO{Metric: s.Metric}).Kind() != spec.KindSamples:
 		return strings.ReplaceAll(s.Metric, "_", " ")
 	case aggregate == "p":
 		n, _, _ := strings.Cut(s.Expression[2:], ")")

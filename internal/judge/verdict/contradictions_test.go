@@ -42,7 +42,7 @@ func slow(n int64) (float64, string) { return 150 + float64(n*37%100), metric.Co
 // asked is a run of a slow system of which p(50)<60 is asked.
 func asked() *synthetic.Case {
 	p := synthetic.Profile()
-	p.SLOs = append(p.SLOs[:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60))
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs[:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60))
 	return synthetic.New(p, 2, slow)
 }
 
@@ -158,7 +158,7 @@ func anyPoint(kind metric.Kind, change func(p *metric.Point)) func(*rapid.T, *me
 func TestContradictionsAreFound(t *testing.T) {
 	systems := map[string]synthetic.System{"healthy": synthetic.Healthy, "slow": slow}
 	short := synthetic.Profile()
-	short.Load.Warmup, short.Load.Baseline.For, short.Load.Ramp, short.Load.Hold, short.Load.Cooldown = time.Second, time.Second, time.Second, 10*time.Second, time.Second
+	short.Flows[0].Load.Warmup, short.Flows[0].Load.Baseline.For, short.Flows[0].Load.Ramp, short.Flows[0].Load.Hold, short.Flows[0].Load.Cooldown = time.Second, time.Second, time.Second, 10*time.Second, time.Second
 	contradictions := maps.Clone(contradictions)
 	contradictions["a coarse histogram"] = of(metric.TransactionDuration, func(p *metric.Point) {
 		p.Hist = metrictest.Explicit(t, []float64{10, 1000}, slices.Repeat([]float64{30}, int(p.Hist.Count()))...)
@@ -290,7 +290,7 @@ func TestTooManyOthersDestroyNoRecord(t *testing.T) {
 func TestSamplesOfOthersThatAreNotRead(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
 	slo := synthetic.Percentile("checkout_time", 95, 2000)
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, slo)
+	c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, slo)
 	for n := range 1100 {
 		c.Frames = append(c.Frames, metric.Frame{
 			Source: fmt.Sprint("otlp/", n), Second: synthetic.T0.Unix() + 20 + int64(n)%20,
@@ -315,7 +315,7 @@ func TestScriptsMetricNamedLikeThoseOfRequests(t *testing.T) {
 	for name, counted := range map[string]bool{"by its counters": true, "by its histogram": false} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(p, 2, func(int64) (float64, string) { return 30, metric.Failed })
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, login)
+			c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, login)
 			for i := range c.Frames {
 				f := &c.Frames[i]
 				if !metric.IsWorker(f.Source) || f.Closing {

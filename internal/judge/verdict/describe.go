@@ -82,7 +82,7 @@ func (e *evidence) latency() (all []Latency) {
 			add("group "+name, d)
 		}
 	}
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		name := s.MetricText()
 		if _, known := metric.Find(s.Metric); known || seen[name] || !e.isTime(s.Metric) {
 			continue

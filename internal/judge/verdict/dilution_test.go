@@ -52,7 +52,7 @@ func TestFastSamplesOfOthersDoNotDilute(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := synthetic.Profile()
-			p.SLOs = append([]spec.SLO{slo}, p.SLOs[2:5]...)
+			p.Flows[0].SLOs = append([]spec.SLO{slo}, p.Flows[0].SLOs[2:5]...)
 			c := synthetic.New(p, 2, failing)
 			alone := Judge(c.Record())
 			c.Frames = append(c.Frames, flood(100_000, 1)...)
@@ -69,7 +69,7 @@ func TestFastSamplesOfOthersDoNotDilute(t *testing.T) {
 // their number would do.
 func TestEndpointsOfOthersDoNotDilute(t *testing.T) {
 	p := synthetic.Profile()
-	p.SLOs = append([]spec.SLO{p95Under250}, p.SLOs[2:5]...)
+	p.Flows[0].SLOs = append([]spec.SLO{p95Under250}, p.Flows[0].SLOs[2:5]...)
 	c := synthetic.New(p, 2, synthetic.Healthy)
 	inEachFrame(func(f *metric.Frame) { // a second endpoint, a quarter of whose few requests are slow
 		ms := 20.0
@@ -102,7 +102,7 @@ func TestOtherSendersNeverImprove(t *testing.T) {
 			return synthetic.Healthy(n)
 		}
 		p := synthetic.Profile()
-		p.SLOs = append([]spec.SLO{p95Under250, failedUnder}, p.SLOs[2:]...)
+		p.Flows[0].SLOs = append([]spec.SLO{p95Under250, failedUnder}, p.Flows[0].SLOs[2:]...)
 		c := synthetic.New(p, 2, system)
 		alone := Judge(c.Record())
 		var samples []sample

@@ -55,8 +55,8 @@ func TestDisplacedLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := synthetic.Profile()
-			p.Load.Hold = 60 * time.Second
-			p.SLOs = []spec.SLO{tt.slo}
+			p.Flows[0].Load.Hold = 60 * time.Second
+			p.Flows[0].SLOs = []spec.SLO{tt.slo}
 			v := Judge(synthetic.NewWith(p, 1, tt.system, tt.generator).Record())
 			if v.Outcome != tt.want {
 				t.Errorf("%v, want %v: %s", v.Outcome, tt.want, v.Claim)
@@ -76,7 +76,7 @@ func TestOpenRequestsCount(t *testing.T) {
 		"under the bound": {100, Pass},
 	} {
 		c := healthy()
-		c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 96, 300)} // not the run's own
+		c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 96, 300)} // not the run's own
 		second := synthetic.T0.Add(c.Run.Plan.Load.Judged[0].End).Unix() - 1
 		for i, f := range c.Frames {
 			if f.Source == "worker/0" && f.Second == second {

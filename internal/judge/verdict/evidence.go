@@ -85,7 +85,7 @@ func gather(r record.Run) *evidence {
 	e.losses = e.findLosses()
 	e.restrict(e.judged(), nil)
 	e.whole = e
-	if len(r.Plan.Profile.Flows) > 0 { // each of them recovers by itself
+	if r.Plan.Profile.Named() { // each of them recovers by itself
 		for _, of := range r.PerFlow() {
 			f := gather(of)
 			f.total, f.whole.total = e.total, e.total
@@ -115,7 +115,7 @@ func (e *evidence) perFlow() []*evidence {
 func (e *evidence) inFlow(text string) string { return spec.NameOf(e.flow(), text) }
 
 // flow names the flow that the evidence is on; empty: on the whole run.
-func (e *evidence) flow() string { return e.Plan.Profile.Flow }
+func (e *evidence) flow() string { return e.Flow }
 
 // restrict sets the seconds that the evidence is about. windowOf is the judged window of
 // each span; nil: each is a window.
@@ -268,16 +268,17 @@ func (e *evidence) judgedEnd() time.Duration {
 func (e *evidence) neededEnd() time.Duration {
 	end := e.judgedEnd()
 	plans := e.plan.PerFlow()
-	for i, p := range e.Plan.Profile.PerFlow() {
-		if slices.ContainsFunc(p.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Goodput }) {
+	for i, f := range e.Plan.Profile.Flows {
+		if slices.ContainsFunc(f.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Goodput }) {
 			for _, s := range plans[i].Stages {
 				if s.Name == plan.Overload {
 					end = max(end, s.End())
 				}
 			}
 		}
-		for _, c := range changesIn(plans[i], p) {
-			limit, _ := p.Limit(c.metric)
+		alone := e.Plan.Profile.Alone(f)
+		for _, c := range changesIn(plans[i], alone) {
+			limit, _ := alone.Limit(c.metric)
 			end = max(end, min(c.at+limit+spec.Held, c.until))
 		}
 	}
@@ -288,7 +289,7 @@ func (e *evidence) neededEnd() time.Duration {
 func (e *evidence) beyondWindows() string {
 	var names []string
 	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.Descriptor().From(metric.SourceStages) && !slices.Contains(names, s.Metric) {
+		if s.OfStages() && !slices.Contains(names, s.Metric) {
 			names = append(names, s.Metric)
 		}
 	}

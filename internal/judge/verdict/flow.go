@@ -29,7 +29,7 @@ func (e *evidence) allRecoveries() (all []Recovery) {
 // result describes a flow.
 func (e *evidence) result() Flow {
 	f := Flow{
-		Name: e.flow(), Scenario: e.Plan.Profile.Scenario, Rate: e.rate(), Window: e.window(), Judged: e.spans, WindowOf: e.windowOf,
+		Name: e.flow(), Scenario: e.Plan.Profile.Flows[0].Scenario, Rate: e.rate(), Window: e.window(), Judged: e.spans, WindowOf: e.windowOf,
 		Outcomes: e.outcomes(), Latency: e.latency(), Ledger: e.ledger(), Recoveries: e.recovered, Outcome: Pass,
 	}
 	for _, s := range e.slos {

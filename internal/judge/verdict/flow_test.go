@@ -27,7 +27,6 @@ func flowOf(name string, slo spec.SLO) spec.Flow {
 // withFlows simulates a run of several flows on one worker, each against a system of its
 // own.
 func withFlows(p spec.Profile, systems ...synthetic.System) *synthetic.Case {
-	p.Ledger, p.SLOs = nil, nil
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	c.Run.Ledger = nil
 	own := metric.WorkerSource(0)
@@ -35,8 +34,8 @@ func withFlows(p spec.Profile, systems ...synthetic.System) *synthetic.Case {
 	last := c.Frames[closing]
 	drop(c, func(f metric.Frame) bool { return f.Source == own })
 	var frames []metric.Frame
-	for i, of := range p.PerFlow() {
-		for _, f := range synthetic.New(of, 1, systems[i]).Frames {
+	for i, of := range p.Flows {
+		for _, f := range synthetic.New(p.Alone(of), 1, systems[i]).Frames {
 			if f.Source != own || f.Closing {
 				continue
 			}
@@ -52,7 +51,7 @@ func withFlows(p spec.Profile, systems ...synthetic.System) *synthetic.Case {
 						continue
 					}
 				case pt.Series.Label("slo") == "":
-					labels := []string{"scenario", of.Flow}
+					labels := []string{"scenario", of.Name}
 					for _, l := range pt.Series.Labels {
 						labels = append(labels, l.Key, l.Value)
 					}

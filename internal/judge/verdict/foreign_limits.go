@@ -31,8 +31,8 @@ func (e *evidence) foreignLimitations() (all []string) {
 			all = append(all, fmt.Sprintf("%s %s of this endpoint is judged by the workers' samples alone: with those of other senders, which may only make it worse, it would look better", c.slo.MetricText(), c.slo.Expression))
 		}
 	}
-	for _, s := range e.Plan.Profile.SLOs {
-		if !s.Sampled() || !mayContribute(s.Metric) {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
+		if s.Kind() != spec.KindSamples || !mayContribute(s.Metric) {
 			continue
 		}
 		if !seen[s.Metric] {

@@ -61,7 +61,7 @@ func exported(t testing.TB, source string, samples []sample, from, interval, unt
 // other senders.
 func withForeign(slos []spec.SLO, frames ...metric.Frame) *synthetic.Case {
 	p := synthetic.Profile()
-	p.SLOs = append(slos, p.SLOs[2:]...)
+	p.Flows[0].SLOs = append(slos, p.Flows[0].SLOs[2:]...)
 	c := synthetic.New(p, 2, synthetic.Healthy)
 	c.Frames = append(c.Frames, frames...)
 	return c
@@ -97,17 +97,17 @@ func TestForeignViolationsBracketTheTruth(t *testing.T) {
 		}
 		p := synthetic.Profile()
 		if rapid.Bool().Draw(rt, "two windows") {
-			p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 20, For: 16 * time.Second}, {Rate: 20, For: 12 * time.Second, Judge: true}, {Rate: 20, For: 4 * time.Second}, {Rate: 20, For: 14 * time.Second, Judge: true}, {Rate: 20, For: 2 * time.Second}}}
+			p.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 20, For: 16 * time.Second}, {Rate: 20, For: 12 * time.Second, Judge: true}, {Rate: 20, For: 4 * time.Second}, {Rate: 20, For: 14 * time.Second, Judge: true}, {Rate: 20, For: 2 * time.Second}}}
 		}
 		succeeded := spec.SLO{Metric: metric.RequestFailed, Expression: "rate>=0.5", Aggregate: spec.Rate, Operator: ">=", Bound: 0.5}
-		p.SLOs = []spec.SLO{p95Under250, failedUnder, succeeded}
+		p.Flows[0].SLOs = []spec.SLO{p95Under250, failedUnder, succeeded}
 		c := synthetic.New(p, 1, synthetic.Healthy)
 		from := rapid.Float64Range(-3, 20).Draw(rt, "from") // samples before it are not sent
 		c.Frames = append(c.Frames, exported(t, "otlp/k6", samples, from, rapid.SampledFrom([]float64{0.7, 1, 2.5, 10, 60}).Draw(rt, "interval"), 48, bounds)...)
 		e := gather(c.Record())
 		alone := gather(synthetic.New(p, 1, synthetic.Healthy).Record())
 
-		for _, slo := range p.SLOs {
+		for _, slo := range p.Flows[0].SLOs {
 			v, own := violations{}, violations{}
 			if slo.Aggregate == spec.Rate {
 				v, own = e.rateViolations(slo), alone.rateViolations(slo)
@@ -279,7 +279,7 @@ func TestForeignSamplesAlone(t *testing.T) {
 	checkout := synthetic.Percentile(metric.RequestDuration, 95, 250, metric.Label{Key: "name", Value: "https://shop/pay"})
 	for interval, want := range map[float64]Outcome{1: Pass, 10: Pass, 60: Invalid} {
 		c := withForeign(nil, exported(t, "otlp/k6", every(40, 20, 60), -20, interval, 48, sdkBounds)...)
-		c.Run.Plan.Profile.SLOs = []spec.SLO{checkout} // which the workers did not count
+		c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{checkout} // which the workers did not count
 		v := Judge(c.Record())
 		s := v.SLOs[0]
 		if s.Outcome != want || v.Outcome != want {
@@ -368,7 +368,7 @@ func TestForeignLimitationsAreBounded(t *testing.T) {
 func TestForeignIntervalsAreNotInferred(t *testing.T) {
 	for interval, want := range map[float64]spec.Basis{1: spec.Inferred, 2: spec.Inferred, 10: spec.Counted} {
 		p := synthetic.Profile()
-		p.Load.Hold, p.SLOs = 600*time.Second, []spec.SLO{p95Under250}
+		p.Flows[0].Load.Hold, p.Flows[0].SLOs = 600*time.Second, []spec.SLO{p95Under250}
 		c := synthetic.New(p, 1, synthetic.Healthy)
 		c.Run.Plan.Scope = spec.ScopeCertificate
 		var samples []sample

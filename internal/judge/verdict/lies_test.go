@@ -147,7 +147,7 @@ func TestLiesInOneMetric(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := synthetic.Profile()
-			p.SLOs = append(p.SLOs[2:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60), synthetic.Percentile(metric.RequestDuration, 50, 60, pay), synthetic.Percentile(metric.RequestDuration, 50, 500, pay))
+			p.Flows[0].SLOs = append(p.Flows[0].SLOs[2:5:5], synthetic.Percentile(metric.TransactionDuration, 50, 60), synthetic.Percentile(metric.RequestDuration, 50, 60, pay), synthetic.Percentile(metric.RequestDuration, 50, 500, pay))
 			c := synthetic.New(p, 2, slow)
 			tt.lie(c)
 			v := sealedAndOpened(t, c)

@@ -104,7 +104,7 @@ func (e *evidence) loosenedLimits() (all []string) {
 		return all
 	}
 	for _, f := range e.perFlow() {
-		usual := spec.DefaultRules(f.Plan.Profile.SLOs)
+		usual := spec.DefaultRules(f.Plan.Profile.WholeSLOs())
 		for _, limitation := range slices.Concat(
 			share(rulebook.GeneratorDrops, f.limits.GeneratorDrops, usual.GeneratorDrops),
 			share(rulebook.Offered, f.limits.Offered, usual.Offered),
@@ -112,7 +112,7 @@ func (e *evidence) loosenedLimits() (all []string) {
 			all = append(all, f.inFlow(limitation))
 		}
 	}
-	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
+	usual := spec.DefaultRules(e.Plan.Profile.WholeSLOs())
 	all = append(all, share(rulebook.GeneratorCPU, e.limits.GeneratorCPU, usual.GeneratorCPU)...)
 	all = append(all, share(rulebook.Machine, e.limits.Machine, usual.Machine)...)
 	if is, limit := *e.limits.CollectorShare, *usual.CollectorShare; is < limit {
@@ -181,7 +181,7 @@ func (e *evidence) countedText() string {
 // countsOnly reports whether the profile has SLOs that cannot be inferred: maxima, and
 // SLOs that are not decided by samples.
 func (e *evidence) countsOnly() bool {
-	return slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
+	return slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || s.Kind() != spec.KindSamples })
 }
 
 // loggedErrors are the first errors that the workers logged, where transactions

@@ -13,7 +13,7 @@ import (
 func Undecided(r record.Run) (names []string) {
 	e := gather(r)
 	for i, s := range judgeSLOs(e) {
-		sampled := i >= len(r.Plan.Profile.SLOs) || r.Plan.Profile.SLOs[i].Sampled() && r.Plan.Profile.SLOs[i].Aggregate != spec.Max
+		sampled := i >= len(r.Plan.Profile.WholeSLOs()) || r.Plan.Profile.WholeSLOs()[i].Kind() == spec.KindSamples && r.Plan.Profile.WholeSLOs()[i].Aggregate != spec.Max
 		switch {
 		case s.Outcome == Fail:
 			return nil

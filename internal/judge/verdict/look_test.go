@@ -14,8 +14,8 @@ import (
 // them, of a system with a share of slow transactions.
 func looking(looks, at int, share float64) *synthetic.Case {
 	p := synthetic.Profile()
-	p.Load.Hold, p.Load.HoldMax = 600*time.Second, time.Duration(looks)*600*time.Second
-	p.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250)}
+	p.Flows[0].Load.Hold, p.Flows[0].Load.HoldMax = 600*time.Second, time.Duration(looks)*600*time.Second
+	p.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250)}
 	every := int64(1 / share)
 	c := synthetic.New(p, 1, func(n int64) (float64, string) {
 		if n%every == 0 {

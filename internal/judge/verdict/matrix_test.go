@@ -152,7 +152,7 @@ func dueTimes(pl plan.Plan) (due []time.Duration) {
 func cell(t *testing.T, b behaviour, m surroundings, seed uint64) Verdict {
 	t.Helper()
 	p := synthetic.Profile()
-	p.Load, p.SLOs, p.Ledger = b.load, []spec.SLO{b.slo}, nil
+	p.Flows[0].Load, p.Flows[0].SLOs, p.Flows[0].Ledger = b.load, []spec.SLO{b.slo}, nil
 	pl, err := plan.New(p, 1, 1)
 	if err != nil {
 		t.Fatal(err)

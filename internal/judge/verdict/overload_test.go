@@ -26,7 +26,7 @@ const (
 // overloadProfile holds its target, goes over it by half, and comes back.
 func overloadProfile(settle, scale time.Duration, goodput string) spec.Profile {
 	p := synthetic.Profile()
-	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+	p.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: baselineRate, For: stepStart * time.Second},
 		{Rate: targetRate, For: (overloadStart - stepStart) * time.Second, Judge: true},
 		{Rate: overloadRate, For: (overloadEnd - overloadStart) * time.Second, Overload: true},
@@ -35,7 +35,7 @@ func overloadProfile(settle, scale time.Duration, goodput string) spec.Profile {
 	limit := func(name string, d time.Duration) spec.SLO {
 		return spec.SLO{Metric: name, Expression: "max<" + d.String(), Aggregate: spec.Max, Operator: "<", Bound: float64(d / time.Millisecond)}
 	}
-	p.SLOs = []spec.SLO{
+	p.Flows[0].SLOs = []spec.SLO{
 		synthetic.Percentile(metric.TransactionDuration, 95, 250),
 		limit(metric.SettleTime, settle), limit(metric.TimeToScale, scale),
 		{Metric: metric.Goodput, Expression: "rate>" + goodput, Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
@@ -198,7 +198,7 @@ func TestOverloadNotDelivered(t *testing.T) {
 // but how the system settles.
 func endsOver(goodput string, further ...spec.Stage) spec.Profile {
 	p := overloadProfile(20*time.Second, 20*time.Second, goodput)
-	p.Load.Stages = append(p.Load.Stages[:3:3], further...)
+	p.Flows[0].Load.Stages = append(p.Flows[0].Load.Stages[:3:3], further...)
 	return p
 }
 
@@ -207,8 +207,8 @@ func endsOver(goodput string, further ...spec.Stage) spec.Profile {
 func TestStoppedBeforeTheEndOfOverload(t *testing.T) {
 	after := spec.Stage{Rate: targetRate, For: 40 * time.Second}
 	scaling := overloadProfile(20*time.Second, 20*time.Second, "0.9")
-	scaling.Load.Stages = []spec.Stage{{Rate: baselineRate, For: stepStart * time.Second}, {Rate: targetRate, For: 15 * time.Second, Judge: true}, {Rate: targetRate, For: 20 * time.Second}}
-	scaling.SLOs = []spec.SLO{scaling.SLOs[0], scaling.SLOs[2]}
+	scaling.Flows[0].Load.Stages = []spec.Stage{{Rate: baselineRate, For: stepStart * time.Second}, {Rate: targetRate, For: 15 * time.Second, Judge: true}, {Rate: targetRate, For: 20 * time.Second}}
+	scaling.Flows[0].SLOs = []spec.SLO{scaling.Flows[0].SLOs[0], scaling.Flows[0].SLOs[2]}
 	twice := endsOver("0.9", after, spec.Stage{Rate: overloadRate, For: 20 * time.Second, Overload: true}, after)
 	for name, tt := range map[string]struct {
 		profile spec.Profile
@@ -311,11 +311,11 @@ func TestRecoveryUntilTheLoadRises(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := overloadProfile(20*time.Second, 20*time.Second, "0")
-			limit := p.SLOs[1]
+			limit := p.Flows[0].SLOs[1]
 			if tt.metric == metric.TimeToScale {
-				limit = p.SLOs[2]
+				limit = p.Flows[0].SLOs[2]
 			}
-			p.Load.Stages, p.SLOs = tt.stages, []spec.SLO{p.SLOs[0], limit}
+			p.Flows[0].Load.Stages, p.Flows[0].SLOs = tt.stages, []spec.SLO{p.Flows[0].SLOs[0], limit}
 			c := synthetic.New(p, 1, arrivingIn(p, func(second int) bool {
 				return slices.ContainsFunc(tt.slow, func(s span) bool { return second >= s.from && second < s.to })
 			}))

@@ -115,9 +115,9 @@ func TestTighteningNeverTurnsFailIntoPass(t *testing.T) {
 		bounds := rapid.SliceOfN(rapid.Float64Range(1, 500), 2, 6).Draw(rt, "bounds")
 		bounds = append(bounds, 250) // of which p(95) has a counter
 		slices.Sort(bounds)
-		r.Plan.Profile.SLOs = nil
+		r.Plan.Profile.Flows[0].SLOs = nil
 		for _, b := range bounds {
-			r.Plan.Profile.SLOs = append(r.Plan.Profile.SLOs, synthetic.Percentile(name, p, b))
+			r.Plan.Profile.Flows[0].SLOs = append(r.Plan.Profile.Flows[0].SLOs, synthetic.Percentile(name, p, b))
 		}
 		slos := Judge(r).SLOs[:len(bounds)]
 		passed := false
@@ -136,7 +136,7 @@ func TestStricterNeverTurnsFailIntoPass(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := anyCase(rt).Record()
 		before := Judge(r)
-		slos := slices.Clone(r.Plan.Profile.SLOs)
+		slos := slices.Clone(r.Plan.Profile.Flows[0].SLOs)
 		for i, s := range slos {
 			switch {
 			case s.Aggregate == spec.Rate:
@@ -149,7 +149,7 @@ func TestStricterNeverTurnsFailIntoPass(t *testing.T) {
 			}
 		}
 		slos = append(slos, synthetic.Percentile(metric.RequestDuration, 90, rapid.Float64Range(1, 1000).Draw(rt, "further")))
-		r.Plan.Profile.SLOs = slos
+		r.Plan.Profile.Flows[0].SLOs = slos
 		after := Judge(r)
 		if after.Outcome == Pass && before.Outcome != Pass && before.Outcome != Inconclusive {
 			rt.Errorf("%s became %s: %s", before.Outcome, after.Outcome, before.Claim)
@@ -167,14 +167,14 @@ func TestIntervalsContainTheCount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		bound := rapid.Float64Range(1, 400).Draw(rt, "bound")
 		p := synthetic.Profile()
-		p.SLOs = nil
+		p.Flows[0].SLOs = nil
 		for _, name := range []string{metric.TransactionDuration, "http_req_duration"} {
-			p.SLOs = append(p.SLOs, synthetic.Percentile(name, 95, bound))
+			p.Flows[0].SLOs = append(p.Flows[0].SLOs, synthetic.Percentile(name, 95, bound))
 		}
 		r := synthetic.New(p, 2, anySystem(rt)).Record()
 		exact := Judge(r).SLOs
-		for i := range r.Plan.Profile.SLOs {
-			r.Plan.Profile.SLOs[i].Expression += " " // known under no counter
+		for i := range r.Plan.Profile.Flows[0].SLOs {
+			r.Plan.Profile.Flows[0].SLOs[i].Expression += " " // known under no counter
 		}
 		for i, s := range Judge(r).SLOs[:2] {
 			lo, hi := s.AtLeast, s.AtMost
@@ -265,8 +265,8 @@ func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 		}
 		// The same by the histograms alone, as for thresholds other than the run's.
 		r := synthetic.NewWith(p, 1, system, generator).Record()
-		for i := range r.Plan.Profile.SLOs {
-			if s := &r.Plan.Profile.SLOs[i]; s.Aggregate == spec.Percentile {
+		for i := range r.Plan.Profile.Flows[0].SLOs {
+			if s := &r.Plan.Profile.Flows[0].SLOs[i]; s.Aggregate == spec.Percentile {
 				s.Bound, s.Expression = s.Bound+1, s.Expression+" by histogram"
 			}
 		}

@@ -273,11 +273,11 @@ type sampled struct {
 // sampledViolations counts the violations of every SLO that samples decide, and of
 // throughput.
 func (e *evidence) sampledViolations() (all []sampled) {
-	for _, s := range e.Plan.Profile.SLOs {
-		if s.Sampled() && e.diluted(s) {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
+		if s.Kind() == spec.KindSamples && e.diluted(s) {
 			all = append(all, sampled{e.workersAlone().violationsOf(s), s.AllowedShare()})
 		}
-		if s.Sampled() {
+		if s.Kind() == spec.KindSamples {
 			all = append(all, sampled{e.violationsOf(s), s.AllowedShare()})
 		}
 	}

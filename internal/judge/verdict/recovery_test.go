@@ -25,16 +25,16 @@ const (
 // on the recovery.
 func faultProfile(limit time.Duration, ends bool) spec.Profile {
 	p := synthetic.Profile()
-	p.Load.Hold = 60 * time.Second
+	p.Flows[0].Load.Hold = 60 * time.Second
 	f := spec.Fault{At: 20 * time.Second, Node: "b", Do: spec.DoKill}
 	if ends {
 		f.For = 15 * time.Second
 	}
 	p.Faults = []spec.Fault{f}
-	p.SLOs = append(p.SLOs[:2:2], p.SLOs[5], spec.SLO{
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs[:2:2], p.Flows[0].SLOs[5], spec.SLO{
 		Metric: metric.RecoveryTime, Expression: "max<" + limit.String(), Aggregate: spec.Max, Operator: "<", Bound: float64(limit / time.Millisecond),
 	})
-	p.SLOs = append(p.SLOs, synthetic.Profile().SLOs[2:5]...)
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, synthetic.Profile().Flows[0].SLOs[2:5]...)
 	return p
 }
 
@@ -197,7 +197,7 @@ func TestEndOutlastsLoad(t *testing.T) {
 // Without a limit on the recovery the other SLOs must hold through the fault.
 func TestFaultWithoutRecoverySLO(t *testing.T) {
 	p := faultProfile(10*time.Second, false)
-	p.SLOs = append(p.SLOs[:3:3], p.SLOs[4:]...)
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs[:3:3], p.Flows[0].SLOs[4:]...)
 	v := Judge(underFaults(p, outages([2]float64{20.3, 26.5}), 20.25, 0).Record())
 	if v.Outcome != Fail {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
@@ -248,7 +248,7 @@ func TestRecoveryBounds(t *testing.T) {
 func TestInvariants(t *testing.T) {
 	p := synthetic.Profile()
 	p.Invariants = []spec.Invariant{{Name: "debits equal credits", SQL: "SELECT 1"}, {Name: "no negative balance", SQL: "SELECT 2"}}
-	p.SLOs = append(p.SLOs, spec.SLO{Metric: metric.Invariants, Expression: "violated==0", Aggregate: spec.Exact, Count: "violated", Operator: "=="})
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, spec.SLO{Metric: metric.Invariants, Expression: "violated==0", Aggregate: spec.Exact, Count: "violated", Operator: "=="})
 	for name, c := range map[string]struct {
 		facts []record.Invariant
 		want  Outcome

@@ -95,7 +95,7 @@ func TestClocksOfWorkers(t *testing.T) {
 // make the run INVALID.
 func TestCoordinatorAndWorkerClocks(t *testing.T) {
 	run := fleet(60, 60)
-	run.Run.Plan.Profile.SLOs = append(run.Run.Plan.Profile.SLOs, spec.SLO{Metric: metric.PersistLag, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000})
+	run.Run.Plan.Profile.Flows[0].SLOs = append(run.Run.Plan.Profile.Flows[0].SLOs, spec.SLO{Metric: metric.PersistLag, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000})
 	run.Run.Facts.ClockStepMs = pointer(80.0)
 	gauge(run, "worker/1", metric.WorkerClockDrift, constant(60))
 	gauge(run, "worker/1", metric.WorkerRoundTrip, constant(1))

@@ -207,7 +207,7 @@ func uncounted(e *evidence) (off float64, detail string) {
 		return math.Abs(float64(n - e.scheduled.n)),
 			fmt.Sprintf("%d transactions of the judged windows have a latency, %d were scheduled", n, e.scheduled.n)
 	}
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		if !s.OfTransactions() || s.Aggregate == spec.Rate {
 			continue
 		}

@@ -146,7 +146,7 @@ func TestMachine(t *testing.T) {
 // Shares are over all judged windows together, without the time between them.
 func TestMachineOverSeveralWindows(t *testing.T) {
 	p := synthetic.Profile()
-	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+	p.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: 20, For: 5 * time.Second},
 		{Rate: 20, For: 30 * time.Second, Judge: true},
 		{Rate: 20, For: 10 * time.Second},

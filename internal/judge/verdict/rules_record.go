@@ -104,7 +104,7 @@ func (e *evidence) nonFinite() (problems []string) {
 	}
 	names = append(names, metric.DBSample)
 	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.Aggregate == spec.Rate && s.Sampled() && !metric.IsRequestFailed(s.Metric) {
+		if s.Aggregate == spec.Rate && s.Kind() == spec.KindSamples && !metric.IsRequestFailed(s.Metric) {
 			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
 		}
 	}
@@ -245,13 +245,14 @@ func data(e *evidence) Rule {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
 			downgraded = downgraded || s.Outcome == Inconclusive
 			without = append(without, s.Name())
-			d := spec.SLO{Metric: s.Metric}.Descriptor()
-			ledger = ledger || d.From(metric.SourceLedger)
-			if d.From(metric.SourceCoordinator) || d.From(metric.SourceStages) {
-				facts = cmp.Or(facts, e.whyNoFacts(d.Name))
-			}
-			if d.JudgedBySecond() {
-				gauges = append(gauges, d)
+			switch of := (spec.SLO{Metric: s.Metric}); of.Kind() {
+			case spec.KindSamples:
+			case spec.KindGauge:
+				gauges = append(gauges, of.Descriptor())
+			case spec.KindLedger:
+				ledger = true
+			default:
+				facts = cmp.Or(facts, e.whyNoFacts(s.Metric))
 			}
 		}
 	}

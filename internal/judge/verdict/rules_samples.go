@@ -110,7 +110,7 @@ func perClass(e *evidence) Rule {
 // pooledOnly are the SLOs on several endpoints of a run with more endpoint names than
 // are recorded separately.
 func (e *evidence) pooledOnly() (all []string) {
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		of := metric.JudgesEndpoints(s.Metric)
 		named := slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })
 		if of == nil || named {

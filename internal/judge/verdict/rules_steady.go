@@ -152,7 +152,7 @@ func (e *evidence) wouldViolate(span record.Span, growth float64) string {
 		Aggregate: spec.Percentile, Quantile: minThroughput, Bound: timeout,
 	}
 	last := record.Span{From: span.To - max(1, span.Seconds()/3), To: span.To}
-	for _, s := range append(slices.Clone(e.Plan.Profile.SLOs), inTime) {
+	for _, s := range append(slices.Clone(e.Plan.Profile.WholeSLOs()), inTime) {
 		if s.Aggregate != spec.Percentile && s.Aggregate != spec.Max || unitOf(e, s) != "ms" {
 			continue
 		}

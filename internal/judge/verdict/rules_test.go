@@ -143,7 +143,7 @@ func TestBrokenRules(t *testing.T) {
 			edit(c, "worker/0", "http_req_failed.total", times(2))
 		}, "worker/0 sent 375 samples of http_req_failed.total, the record holds 750"},
 		"SLO without data": {"data", func(c *synthetic.Case) {
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "refund"}))
+			c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "refund"}))
 		}, "no data for http_req_duration{name:refund} p(95)<200"},
 		"ledger empty": {"data", func(c *synthetic.Case) {
 			c.Run.Ledger.Acknowledged, c.Run.Ledger.Persisted, c.Run.Ledger.Lags = 0, 0, nil
@@ -198,12 +198,12 @@ func TestWhatTheRulesAllow(t *testing.T) {
 		}, ""},
 		"cold start": {"warm-up", func(c *synthetic.Case) {
 			p := synthetic.Profile()
-			p.Load.Warmup, p.Load.Baseline.For, p.Load.Ramp = 0, 0, 0
+			p.Flows[0].Load.Warmup, p.Flows[0].Load.Baseline.For, p.Flows[0].Load.Ramp = 0, 0, 0
 			*c = *synthetic.New(p, 1, synthetic.Healthy)
 		}, "no warm-up: the judged window includes the cold start"},
 		"long enough": {"window", func(c *synthetic.Case) {
 			p := synthetic.Profile()
-			p.Load.Hold = 600 * time.Second
+			p.Flows[0].Load.Hold = 600 * time.Second
 			*c = *synthetic.New(p, 1, synthetic.Healthy)
 			c.Run.Plan.Scope = "certificate"
 		}, ""},
@@ -240,7 +240,7 @@ func TestWhatTheRulesAllow(t *testing.T) {
 // A clock that was stepped matters only to SLOs that compare it with another.
 func TestClockStepWithoutPersistLag(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	slos := &c.Run.Plan.Profile.SLOs
+	slos := &c.Run.Plan.Profile.Flows[0].SLOs
 	*slos = slices.DeleteFunc(slices.Clone(*slos), func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
 	c.Run.Facts.ClockStepMs = pointer(2000.0)
 	r := ruleOf(t, Judge(c.Record()), "clock")

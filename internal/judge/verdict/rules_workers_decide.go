@@ -47,7 +47,7 @@ func (e *evidence) passesWithout(sources []string) bool {
 // does not rest on samples that the workers alone counted exactly.
 func (e *evidence) outcomeWithout(s SLO, sources []string) Outcome {
 	asked := e.sloOf(s)
-	if asked == nil || !asked.Sampled() || s.Samples == nil {
+	if asked == nil || asked.Kind() != spec.KindSamples || s.Samples == nil {
 		return s.Outcome
 	}
 	measured := e.exactCounts(*asked, metric.Violations)
@@ -124,9 +124,9 @@ func scaled(counted []stats.Batch, by float64) []stats.Batch {
 
 // sloOf is the profile's condition of a result; nil: it is an implicit one.
 func (e *evidence) sloOf(s SLO) *spec.SLO {
-	for i, p := range e.Plan.Profile.SLOs {
+	for i, p := range e.Plan.Profile.WholeSLOs() {
 		if p.Expression == s.Expression && p.MetricText() == s.Metric {
-			return &e.Plan.Profile.SLOs[i]
+			return &e.Plan.Profile.WholeSLOs()[i]
 		}
 	}
 	return nil

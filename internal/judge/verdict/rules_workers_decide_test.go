@@ -140,7 +140,7 @@ func TestScaledCounts(t *testing.T) {
 func TestUnlikeWorkerAndFailedEndpoint(t *testing.T) {
 	for _, last := range []float64{1, 180} {
 		c := fleet(60, last)
-		c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.RequestDuration, 95, 500))
+		c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile(metric.RequestDuration, 95, 500))
 		addEndpoint(c, "rare", 20, 5)
 		addEndpoint(c, "pay", 400, 0)
 		c.Frames = recount(c)

@@ -19,25 +19,29 @@ const (
 	ThroughputExpression = "completed/scheduled>=0.99"
 )
 
+// judges says how the SLOs of each kind are judged.
+var judges = map[spec.Kind]func(*evidence, spec.SLO) SLO{
+	spec.KindSamples:    judgeSamples,
+	spec.KindGauge:      judgeGauge,
+	spec.KindLedger:     judgeLedgerSLO,
+	spec.KindRecovery:   judgeRecovery,
+	spec.KindSettling:   judgeRecovery,
+	spec.KindGoodput:    judgeGoodput,
+	spec.KindInvariants: judgeInvariants,
+}
+
+func judgeSamples(e *evidence, s spec.SLO) SLO {
+	judge := judgeLatency
+	if s.Aggregate == spec.Rate {
+		judge = judgeRate
+	}
+	return e.worseAlone(s, judge(e, s), judge)
+}
+
 func judgeSLOs(e *evidence) []SLO {
-	all := make([]SLO, 0, len(e.Plan.Profile.SLOs)+1)
-	for _, s := range e.Plan.Profile.SLOs {
-		switch {
-		case s.OfGauge():
-			all = append(all, judgeGauge(e, s))
-		case s.Metric == metric.RecoveryTime, s.Metric == metric.SettleTime, s.Metric == metric.TimeToScale:
-			all = append(all, judgeRecovery(e, s))
-		case s.Metric == metric.Goodput:
-			all = append(all, judgeGoodput(e, s))
-		case s.Metric == metric.Invariants:
-			all = append(all, judgeInvariants(e, s))
-		case !s.Sampled():
-			all = append(all, judgeLedgerSLO(e, s))
-		case s.Aggregate == spec.Rate:
-			all = append(all, e.worseAlone(s, judgeRate(e, s), judgeRate))
-		default:
-			all = append(all, e.worseAlone(s, judgeLatency(e, s), judgeLatency))
-		}
+	all := make([]SLO, 0, len(e.Plan.Profile.WholeSLOs())+1)
+	for _, s := range e.Plan.Profile.WholeSLOs() {
+		all = append(all, judges[s.Kind()](e, s))
 	}
 	if len(e.flows) > 0 { // the throughput of each is judged
 		if e.aborted != nil {

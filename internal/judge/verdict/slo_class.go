@@ -33,7 +33,7 @@ func (c class) of(e *evidence) *evidence {
 // another. As there may be a thousand, an endpoint fails only after Holm's correction
 // over all endpoints of the SLO (RULEBOOK section 2b).
 func judgeClasses(e *evidence) (all []class) {
-	for _, s := range e.Plan.Profile.SLOs {
+	for _, s := range e.Plan.Profile.WholeSLOs() {
 		if metric.JudgesEndpoints(s.Metric) == nil || s.Aggregate == spec.Max {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 // does not fail its endpoint.
 func TestEndpointWithoutOwnFailures(t *testing.T) {
 	c := healthy()
-	c.Run.Plan.Profile.SLOs = []spec.SLO{{Metric: metric.RequestFailed, Expression: "rate<=0", Aggregate: spec.Rate, Operator: "<="}}
+	c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{{Metric: metric.RequestFailed, Expression: "rate<=0", Aggregate: spec.Rate, Operator: "<="}}
 	second := synthetic.T0.Add(c.Run.Plan.Load.Judged[0].Start).Unix() + 3
 	for i, f := range c.Frames {
 		if f.Source != "worker/0" || f.Second != second {
@@ -40,7 +40,7 @@ func TestEndpointWithoutOwnFailures(t *testing.T) {
 // An endpoint whose every request violates the SLO is broken, however short the windows.
 func TestEndpointOfShortWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 90, 500)}
+	c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 90, 500)}
 	addEndpoint(c, "rare", 4, 4)
 	addEndpoint(c, "pay", 400, 0)
 	c.Frames = recount(c)

@@ -19,7 +19,7 @@ import (
 // reader in each judged second; a negative lag is "not read".
 func lagging(readers []string, lag func(reader string, second int) float64, expressions ...spec.SLO) *synthetic.Case {
 	p := synthetic.Profile()
-	p.SLOs = append(p.SLOs, expressions...)
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, expressions...)
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	c.Run.Plan.Readers = readers
 	from := int(c.Run.Plan.Load.Judged[0].Start / time.Second)
@@ -147,7 +147,7 @@ func TestSamplesOncePerSecond(t *testing.T) {
 // queueless is the part of queued that does not depend on the depth.
 var queueless = sync.OnceValue(func() *synthetic.Case {
 	p := synthetic.Profile()
-	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+	p.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 100 * time.Second, Judge: true}, {Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 20 * time.Second, Judge: true},
 	}}
 	p.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}
@@ -159,7 +159,7 @@ var queueless = sync.OnceValue(func() *synthetic.Case {
 func queued(depth func(second int) float64, expressions ...spec.SLO) *synthetic.Case {
 	made := queueless()
 	c := &synthetic.Case{Run: made.Run, Frames: slices.Clone(made.Frames)}
-	c.Run.Plan.Profile.SLOs = append(slices.Clone(c.Run.Plan.Profile.SLOs), expressions...)
+	c.Run.Plan.Profile = c.Run.Plan.Profile.WithFlows(func(f *spec.Flow) { f.SLOs = slices.Concat(f.SLOs, expressions) })
 	n := 0
 	for _, w := range c.Run.Plan.Load.Judged {
 		for at := w.Start; at < w.End; at, n = at+time.Second, n+1 {
@@ -269,7 +269,7 @@ func TestGaugeProperties(t *testing.T) {
 		}
 		slosOf := func(depth func(int) float64) []SLO {
 			c := queued(depth)
-			c.Run.Plan.Profile.SLOs = slos
+			c.Run.Plan.Profile.Flows[0].SLOs = slos
 			return Judge(c.Record()).SLOs[:len(slos)]
 		}
 		complete := slosOf(func(second int) float64 { return depths[second] })

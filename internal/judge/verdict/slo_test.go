@@ -69,7 +69,7 @@ func TestFailureIsNotHiddenByMissingData(t *testing.T) {
 	} {
 		c := synthetic.New(synthetic.Profile(), 1, tt.system)
 		c.Run.Facts.Interrupted = name == "interrupted" // it cut transactions off
-		c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "read back"}))
+		c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "read back"}))
 		c.Run.Ledger.Acknowledged, c.Run.Ledger.Persisted, c.Run.Ledger.Lags = 0, 0, nil
 		v := Judge(c.Record())
 		r := ruleOf(t, v, "data")
@@ -153,7 +153,7 @@ func TestTheCountDecides(t *testing.T) {
 func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
 	judge := func(system synthetic.System, slos ...spec.SLO) Verdict {
 		r := synthetic.New(synthetic.Profile(), 2, system).Record()
-		r.Plan.Profile.SLOs = slos
+		r.Plan.Profile.Flows[0].SLOs = slos
 		return Judge(r)
 	}
 	p95 := func(bound float64) spec.SLO { return synthetic.Percentile(metric.TransactionDuration, 95, bound) }
@@ -228,10 +228,10 @@ func TestLedgerSLOs(t *testing.T) {
 		}, "persist_lag:max<5000", Fail},
 		"never persisted": {func(c *synthetic.Case) { c.Run.Ledger.Missing = 1 }, "persist_lag:max<5000", Fail},
 		"persisted at last": {func(c *synthetic.Case) {
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.PersistLag, 99.9, 99))
+			c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile(metric.PersistLag, 99.9, 99))
 		}, "persist_lag:p(99.9)<99", Fail},
 		"persisted nearly always": {func(c *synthetic.Case) {
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.PersistLag, 99, 99))
+			c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile(metric.PersistLag, 99, 99))
 		}, "persist_lag:p(99)<99", Pass},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestLedgerSLOs(t *testing.T) {
 // A script's own trend has the unit of its samples; without any it is a time.
 func TestUnitOfATrendWithoutData(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("gateway_time", 95, 200))
+	c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile("gateway_time", 95, 200))
 	if s := sloOf(t, Judge(c.Record()), "gateway_time:p(95)<200"); s.Unit != "ms" || s.Observed != nil || s.Outcome == Pass {
 		t.Errorf("%+v", s)
 	}

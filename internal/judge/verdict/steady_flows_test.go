@@ -24,7 +24,7 @@ func TestUnderConstantLoad(t *testing.T) {
 	if got := e.underConstantLoad(); !slices.Equal(got, e.spans) {
 		t.Errorf("without flows %v, want %v", got, e.spans)
 	}
-	e.Plan.Profile.Flow = "receipts"
+	e.Flow = "receipts"
 	if got, want := e.underConstantLoad(), []record.Span{{From: 20, To: 50}, {From: 55, To: 60}, {From: 70, To: 80}, {From: 80, To: 90}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -18,19 +18,19 @@ const before, inHold = 110, 1200
 
 func longHold(system synthetic.System) *synthetic.Case {
 	p := synthetic.Profile()
-	p.Load.Hold = 60 * time.Second
+	p.Flows[0].Load.Hold = 60 * time.Second
 	return synthetic.New(p, 1, system)
 }
 
 // below replaces the SLOs of the case by one p95.
 func below(ms float64, c *synthetic.Case) *synthetic.Case {
-	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, ms)}
+	c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, ms)}
 	return c
 }
 
 // timedOut removes the SLOs of the case and sets a timeout of 200 ms.
 func timedOut(c *synthetic.Case) *synthetic.Case {
-	c.Run.Plan.Profile.SLOs, c.Run.Plan.Load.Timeout = nil, 200*time.Millisecond
+	c.Run.Plan.Profile.Flows[0].SLOs, c.Run.Plan.Load.Timeout = nil, 200*time.Millisecond
 	return c
 }
 
@@ -110,7 +110,7 @@ func TestSteady(t *testing.T) {
 	}
 	t.Run("a generator that falls behind", func(t *testing.T) {
 		c := longHold(behind)
-		c.Run.Plan.Profile.SLOs = nil // which fail, whatever the generator does
+		c.Run.Plan.Profile.Flows[0].SLOs = nil // which fail, whatever the generator does
 		displace(c, 20, 30)
 		v := Judge(c.Record())
 		if r := ruleOf(t, v, "steady"); r.Outcome != Invalid || v.Outcome != Invalid {
@@ -131,7 +131,7 @@ func TestSteadyOfEachWindow(t *testing.T) {
 		"a backlog":    {func(x float64) float64 { return 60 + 6000*x }, Fail, "completions fell behind the schedule"},
 	} {
 		p := synthetic.Profile()
-		p.Load.Hold = 120 * time.Second
+		p.Flows[0].Load.Hold = 120 * time.Second
 		rng := rand.New(rand.NewPCG(7, 8))
 		c := below(500, synthetic.New(p, 1, func(n int64) (float64, string) {
 			x := min(max(float64(n-before)/inHold, 0), 2)
@@ -206,7 +206,7 @@ func TestSeededAndStart(t *testing.T) {
 
 func TestSamples(t *testing.T) {
 	c := healthy()
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.TransactionDuration, 99.9, 1000))
+	c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile(metric.TransactionDuration, 99.9, 1000))
 	v := Judge(c.Record())
 	const has = "transaction_duration p(99.9)<1000 has 600 samples, of which 0 may violate it; a decision needs at least 5"
 	if r := ruleOf(t, v, "samples"); v.Outcome != Inconclusive || r.Outcome != Inconclusive || r.Detail != has {
@@ -216,7 +216,7 @@ func TestSamples(t *testing.T) {
 		t.Errorf("claim: %s", v.Claim)
 	}
 	// A condition that certainly fails needs no more samples.
-	c.Run.Plan.Profile.SLOs[len(c.Run.Plan.Profile.SLOs)-1] = synthetic.Percentile(metric.TransactionDuration, 99.9, 30)
+	c.Run.Plan.Profile.Flows[0].SLOs[len(c.Run.Plan.Profile.Flows[0].SLOs)-1] = synthetic.Percentile(metric.TransactionDuration, 99.9, 30)
 	v = Judge(c.Record())
 	if r := ruleOf(t, v, "samples"); v.Outcome != Fail || r.Outcome != Pass {
 		t.Errorf("%v; %v: %s", v.Outcome, r.Outcome, r.Detail)
@@ -251,7 +251,7 @@ func TestPerClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, pooled)
+			c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs, pooled)
 			addEndpoint(c, "rare", tt.perSecond, tt.slow)
 			if tt.slow > 0 { // so many others that the pool holds
 				addEndpoint(c, "pay", 400, 0)

@@ -18,7 +18,7 @@ import (
 // A run is judged by what the thresholds in its evidence ask for, or not at all: whoever
 // changes its plan must change what was asked for, too.
 func TestPlansThatNobodyAskedFor(t *testing.T) {
-	slo := func(r *record.Plan) *spec.SLO { return &r.Profile.SLOs[len(r.Profile.SLOs)-1] }
+	slo := func(r *record.Plan) *spec.SLO { return &r.Profile.Flows[0].SLOs[len(r.Profile.Flows[0].SLOs)-1] }
 	for name, tt := range map[string]struct {
 		change func(p *record.Plan)
 		want   string
@@ -26,13 +26,15 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 		"as asked":    {func(*record.Plan) {}, ""},
 		"other bound": {func(p *record.Plan) { slo(p).Bound, slo(p).Expression = 9000, "max<9000" }, "the SLO transaction_duration max<9000 is not what thresholds.json asks for"},
 		"bound alone": {func(p *record.Plan) { slo(p).Bound = 9000 }, "is not what is stored beside it"},
-		"no SLO":      {func(p *record.Plan) { p.Profile.SLOs = append(p.Profile.SLOs[:1:1], p.Profile.SLOs[2:]...) }, "the absence of the SLO"},
+		"no SLO": {func(p *record.Plan) {
+			p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:1:1], p.Profile.Flows[0].SLOs[2:]...)
+		}, "the absence of the SLO"},
 		"one SLO twice": {func(p *record.Plan) {
-			p.Profile.SLOs = append(p.Profile.SLOs[:len(p.Profile.SLOs)-1:len(p.Profile.SLOs)-1], p.Profile.SLOs[0])
+			p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:len(p.Profile.Flows[0].SLOs)-1:len(p.Profile.Flows[0].SLOs)-1], p.Profile.Flows[0].SLOs[0])
 		}, "the absence of the SLO transaction_duration max<2000"},
 		"other basis":   {func(p *record.Plan) { slo(p).Basis = spec.Counted }, "the SLO transaction_duration max<2000"},
 		"other rules":   {func(p *record.Plan) { p.Profile.Rules.GeneratorDrops = pointer(0.5) }, "rules is not what"},
-		"other timeout": {func(p *record.Plan) { p.Profile.Timeout *= 2; replan(p, func(*spec.Load) {}) }, "timeout is not what"},
+		"other timeout": {func(p *record.Plan) { p.Profile.Flows[0].Timeout *= 2; replan(p, func(*spec.Load) {}) }, "timeout is not what"},
 		"other target":  {func(p *record.Plan) { replan(p, func(l *spec.Load) { l.Target *= 2 }) }, "load is not what"},
 		"overridden": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target, l.Baseline.Rate = 40, 10 })
@@ -50,7 +52,7 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 			replan(p, func(l *spec.Load) { l.Target = 40 })
 			p.Overrides, p.Scope = map[string]string{"load": "40/s"}, spec.ScopeTrial
 		}, ""},
-		"a step with fewer SLOs": {func(p *record.Plan) { p.Profile.SLOs, p.Scope = p.Profile.SLOs[1:], spec.ScopeTrial }, ""},
+		"a step with fewer SLOs": {func(p *record.Plan) { p.Profile.Flows[0].SLOs, p.Scope = p.Profile.Flows[0].SLOs[1:], spec.ScopeTrial }, ""},
 		"a step as a certificate": {func(p *record.Plan) {
 			replan(p, func(l *spec.Load) { l.Target = 40 })
 			p.Overrides = map[string]string{"load": "40/s"}
@@ -58,7 +60,7 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 		"an override without a name": {func(p *record.Plan) { p.Overrides = map[string]string{"": ""} }, `unknown override ""`},
 		"other needs":                {func(p *record.Plan) { p.Profile.Needs = []string{"db"} }, "needs is not what"},
 		"other environment":          {func(p *record.Plan) { p.Profile.Env = spec.Env{"A": "b"} }, "env is not what"},
-		"no ledger":                  {func(p *record.Plan) { p.Profile.Ledger = nil }, "ledger is not what"},
+		"no ledger":                  {func(p *record.Plan) { p.Profile.Flows[0].Ledger = nil }, "ledger is not what"},
 		"a step by other SLOs": {func(p *record.Plan) {
 			slo(p).Bound, slo(p).Expression = 9000, "max<9000"
 			p.Scope = spec.ScopeTrial
@@ -106,7 +108,7 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 
 // replan changes the load of a profile, and the plan with it.
 func replan(p *record.Plan, change func(l *spec.Load)) {
-	change(&p.Profile.Load)
+	change(&p.Profile.Flows[0].Load)
 	load, err := plan.New(p.Profile, len(p.Load.Workers), p.Load.Seed)
 	if err != nil {
 		panic(err)
@@ -118,7 +120,7 @@ func replan(p *record.Plan, change func(l *spec.Load)) {
 // shorter hold has no arrival at the profile's own rate.
 func TestOverridesInTheirOrder(t *testing.T) {
 	p := synthetic.Profile()
-	p.Load.Target, p.Load.Baseline.Rate, p.Load.Hold = 0.05, 0.05, time.Minute
+	p.Flows[0].Load.Target, p.Flows[0].Load.Baseline.Rate, p.Flows[0].Load.Hold = 0.05, 0.05, time.Minute
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := c.Create(dir)

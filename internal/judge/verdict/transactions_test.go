@@ -89,7 +89,7 @@ func TestTransactionsUnderOtherThresholds(t *testing.T) {
 		t.Error("no transaction violates the run's own SLO")
 	}
 	r.Rejudged = &record.Digest{Path: "strict.json"}
-	r.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 50)}
+	r.Plan.Profile.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 50)}
 	v := Judge(r)
 	for _, x := range v.Transactions {
 		if want := x.Outcome != metric.Completed || x.LatencyMs >= 50; want != slices.Equal(x.Violates, []string{"transaction_duration p(95)<50"}) {

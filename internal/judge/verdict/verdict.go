@@ -52,7 +52,7 @@ type Flow struct {
 
 // SLO is one condition on the system under test and its result.
 type SLO struct {
-	Flow       string // that it is on; empty: of a profile without flows, or of the whole run
+	Flow       string // that it is on; empty: on the whole run
 	Metric     string // with its selector, as thresholds.json writes it
 	Expression string
 	Unit       string // of Observed and Limit: "ms", "share" or "count"

@@ -89,7 +89,7 @@ func TestLostWriteFailsWhateverElse(t *testing.T) {
 	c.Run.Ledger.Missing = 2
 	c.Run.Facts.Interrupted, c.Run.Facts.Stopped = true, "interrupted"
 	c.Run.Facts.Ended = synthetic.T0.Add(time.Second)
-	c.Run.Plan.Profile.SLOs = nil // also of a profile that does not ask
+	c.Run.Plan.Profile.Flows[0].SLOs = nil // also of a profile that does not ask
 	v := Judge(c.Record())
 	if v.Outcome != LostWrite || !strings.HasPrefix(v.Claim, "synthetic lost 2 of 750 acknowledged transactions") {
 		t.Errorf("%v: %s", v.Outcome, v.Claim)
@@ -135,7 +135,7 @@ func TestClaimOfEachOutcome(t *testing.T) {
 	interrupted := healthy()
 	interrupted.Run.Facts.Stopped, interrupted.Run.Facts.Ended = "interrupted", synthetic.T0.Add(26*time.Second)
 	undecided := healthy()
-	undecided.Run.Plan.Profile.SLOs = append(undecided.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 50, 70))
+	undecided.Run.Plan.Profile.Flows[0].SLOs = append(undecided.Run.Plan.Profile.Flows[0].SLOs, synthetic.Percentile("http_req_duration", 50, 70))
 	for want, c := range map[string]*synthetic.Case{
 		"synthetic did not sustain 20 transactions per second for 30 s: http_req_duration{name:pay} missed p(95)<250, " +
 			"348 ms observed, 228 of 600 violate it, 30 allowed; 1 more SLO is broken": failing,

@@ -16,8 +16,8 @@ import (
 func TestWindowsByThemselves(t *testing.T) {
 	stages := func(all ...spec.Stage) spec.Profile {
 		p := synthetic.Profile()
-		p.Load = spec.Load{Unit: "tps", Stages: all}
-		p.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 90, 250)}
+		p.Flows[0].Load = spec.Load{Unit: "tps", Stages: all}
+		p.Flows[0].SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 90, 250)}
 		return p
 	}
 	quiet := spec.Stage{Rate: 20, For: 200 * time.Second, Judge: true}
@@ -64,7 +64,7 @@ func TestWindowsByThemselves(t *testing.T) {
 // Time below the target does not make a certificate.
 func TestACertificateHoldsItsTarget(t *testing.T) {
 	p := synthetic.Profile()
-	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+	p.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: 10, For: 570 * time.Second, Judge: true}, {Rate: 20, For: 30 * time.Second, Judge: true},
 	}}
 	c := synthetic.New(p, 1, synthetic.Healthy)
@@ -89,7 +89,7 @@ func TestLoosenedRules(t *testing.T) {
 // A percentile with many nines is not decided by a few hundred samples.
 func TestManyNines(t *testing.T) {
 	c := healthy()
-	c.Run.Plan.Profile.SLOs = []spec.SLO{{
+	c.Run.Plan.Profile.Flows[0].SLOs = []spec.SLO{{
 		Metric: metric.TransactionDuration, Expression: "p(99.99999999)<9000", Aggregate: spec.Percentile,
 		Quantile: 0.9999999999, Operator: "<", Bound: 9000,
 	}}

@@ -54,5 +54,5 @@ func TestFiles(t *testing.T) {
 // mainAt is the module of a profile whose script has this path.
 func mainAt(script string) fleet.Main {
 	file := spec.File{Path: filepath.Join(filepath.Dir(script), "thresholds.json")}
-	return fleet.MainOf(file, spec.Profile{Scenario: filepath.Base(script)})
+	return fleet.MainOf(file, spec.Profile{Flows: []spec.Flow{{Scenario: filepath.Base(script)}}})
 }

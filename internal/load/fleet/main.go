@@ -13,17 +13,17 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// Main is the module that k6 runs: the script of a profile, or for a profile with flows a
+// Main is the module that k6 runs: the script of a profile, or where its flows have names a
 // module that imports the script of each.
 type Main struct {
-	scripts []string // paths; with flows, one for each
-	flows   bool
+	scripts []string // paths, one for each flow
+	flows   bool     // which have names
 }
 
 // MainOf is the module of a profile of a file.
 func MainOf(f spec.File, p spec.Profile) (m Main) {
-	m.flows = len(p.Flows) > 0
-	for _, of := range p.PerFlow() {
+	m.flows = p.Named()
+	for _, of := range p.Flows {
 		m.scripts = append(m.scripts, f.ScriptPath(of))
 	}
 	return m
@@ -93,8 +93,8 @@ export default function () {} // k6 requires one
 func CheckScripts(ctx context.Context, executable string, f spec.File, p spec.Profile, env []string) (Script, error) {
 	var all Script
 	options := map[string]map[string]string{} // of each script
-	var first spec.Profile
-	for i, of := range p.PerFlow() {
+	var first spec.Flow
+	for i, of := range p.Flows {
 		path := f.ScriptPath(of)
 		if options[path] != nil {
 			continue
@@ -109,7 +109,7 @@ func CheckScripts(ctx context.Context, executable string, f spec.File, p spec.Pr
 			continue
 		}
 		if name := differing(options[f.ScriptPath(first)], set); name != "" {
-			return Script{}, hint.With(fmt.Errorf("flows %s and %s: their scripts differ in options.%s, and run in one process", first.Flow, of.Flow, name),
+			return Script{}, hint.With(fmt.Errorf("flows %s and %s: their scripts differ in options.%s, and run in one process", first.Name, of.Name, name),
 				"set it in both scripts alike, or in neither")
 		}
 	}

@@ -62,8 +62,8 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	scenarios := map[string]any{}
 	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks(), Outputs: len(s.Outputs) > 0}
 	plans := s.Plan.PerFlow()
-	for n, p := range s.Profile.PerFlow() {
-		pl, name := plans[n], scenarioName(cmp.Or(p.Flow, p.Name))
+	for n, f := range s.Profile.Flows {
+		pl, name := plans[n], scenarioName(cmp.Or(f.Name, s.Profile.Name))
 		scenario := map[string]any{
 			"executor": arrivals.ExecutorType,
 			"assay": arrivals.Parameters{
@@ -71,12 +71,12 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 				Closed: pl.Closed, VUs: pl.Workers[i].VUs, Timeout: pl.Timeout, Think: pl.Think, RunSetup: i == 0, Hosts: s.Hosts,
 			},
 		}
-		if p.Flow != "" {
+		if s.Profile.Named() {
 			scenario["exec"] = function(n)
 			scenario["env"] = map[string]string{"ASSAY_FLOW": strconv.Itoa(n + 1)}
 		}
 		scenarios[name] = scenario
-		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: p.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: p.Flow == "" || p.Ledger != nil})
+		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: f.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: !s.Profile.Named() || f.Ledger != nil})
 	}
 	config, err := json.Marshal(map[string]any{"scenarios": scenarios, "dns": map[string]string{"ttl": dnsTTL.String()}})
 	if err != nil {

@@ -19,8 +19,7 @@ func fleetSpec(t *testing.T, profile string, weights ...int) fleet.Spec {
 	t.Helper()
 	slo := spec.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250}
 	p := spec.Profile{
-		Name: profile, Timeout: 5 * time.Second, SLOs: []spec.SLO{slo},
-		Load: spec.Load{Unit: "tps", Target: 60, Baseline: spec.Baseline{Rate: 20, For: time.Second}, Hold: 10 * time.Second},
+		Name: profile, Flows: []spec.Flow{{Timeout: 5 * time.Second, SLOs: []spec.SLO{slo}, Load: spec.Load{Unit: "tps", Target: 60, Baseline: spec.Baseline{Rate: 20, For: time.Second}, Hold: 10 * time.Second}}},
 	}
 	pl, err := plan.NewWeighted(p, weights, 42)
 	if err != nil {
@@ -55,7 +54,7 @@ func TestAssignment(t *testing.T) {
 		a := assignment(t, s, i)
 		// setup() and teardown() are the first worker's.
 		if a.Setup != (i == 0) || a.Number != i || a.Of != 3 || a.Run != "a-run" || a.Archive != "aa" || a.Seed != 42 || a.Target != s.Target ||
-			a.Database != s.DSN || a.Credential != "" || !slices.Equal(a.Outputs, s.Outputs) || !slices.Equal(a.SystemTags, k6.SystemTags(s.Profile.SLOs)) {
+			a.Database != s.DSN || a.Credential != "" || !slices.Equal(a.Outputs, s.Outputs) || !slices.Equal(a.SystemTags, k6.SystemTags(s.Profile.Flows[0].SLOs)) {
 			t.Errorf("worker %d: %+v", i, a)
 		}
 		if want := []string{"0:1/4", "1/4:2/4", "2/4:1"}[i]; a.Segment != want || a.Sequence != "0,1/4,2/4,1" {

@@ -34,7 +34,7 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		spec.SLO{Metric: "http_req_own_time", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
 		spec.SLO{Metric: "own_rate", Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9},
 	)
-	p := spec.Profile{Name: "payment", Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second, SLOs: slos}
+	p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Load: spec.Load{Unit: "tps", Target: 10, Hold: 10 * time.Second}, Timeout: time.Second, SLOs: slos}}}
 	load, err := plan.New(p, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		time1 := k.registry.MustNewMetric("http_req_own_time", metrics.Trend, metrics.Time)
 		rate := k.registry.MustNewMetric("own_rate", metrics.Rate)
 		count := k.registry.MustNewMetric("own_count", metrics.Counter)
-		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, DisplacedAfter: load.DisplacedAfter, Timeout: p.Timeout}}})
+		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: slos, DisplacedAfter: load.DisplacedAfter, Timeout: p.Flows[0].Timeout}}})
 		t0 := time.Now().Truncate(time.Second)
 		a.start(t0, t0)
 		ms := rapid.SampledFrom([]time.Duration{0, 1, 63999999, 64 * time.Millisecond, 128 * time.Millisecond, 200 * time.Millisecond, 250 * time.Millisecond, 256 * time.Millisecond, 256000001, 3 * time.Second})

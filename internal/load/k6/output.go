@@ -29,7 +29,7 @@ const OutputName = "assay"
 type Session struct {
 	Run   string        `json:"run"`
 	Seed  uint64        `json:"seed"`            // of arrivals and data
-	Flows []Flow        `json:"flows"`           // at least one; more for a profile with flows
+	Flows []Flow        `json:"flows"`           // at least one
 	VUs   int           `json:"vus"`             // of all flows
 	Rate  float64       `json:"rate"`            // this worker's share of the target, transactions per second
 	Marks *mark.Options `json:"marks,omitempty"` // of its requests; nil: none

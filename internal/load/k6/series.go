@@ -139,7 +139,7 @@ func newSeriesIndex(session Session) *seriesIndex {
 		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
 		mask.Keep(f.Scenario)
 		for _, s := range f.SLOs {
-			if !s.Sampled() {
+			if s.Kind() != spec.KindSamples {
 				continue
 			}
 			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)
@@ -303,7 +303,7 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 }
 
 // selects reports whether an SLO judges samples with these tags. That of a flow judges the
-// flow's own; without flows, those of setup() too.
+// flow's own; of a flow without a name, those of setup() too.
 func (c *seriesIndex) selects(i int, tags *tagSet) bool {
 	slo := c.slos[i]
 	if slo.Flow != "" && tags.scenario != c.of[i] {

@@ -32,7 +32,7 @@ func (s *second) requests() {
 // those of two protocols.
 func (s *second) requestsOf(of *metric.Protocol) {
 	keys := []string{"name"}
-	if len(s.Plan.Profile.Flows) > 0 {
+	if s.Plan.Profile.Named() {
 		keys = append(keys, "scenario")
 	}
 	for _, group := range s.groups(of.Duration(), keys...) {
@@ -82,7 +82,7 @@ func (s *second) arrivals() {
 // slos makes a point for each SLO that is decided by samples.
 func (s *second) slos() {
 	for _, slo := range s.Plan.Profile.AllSLOs() {
-		if !slo.Sampled() {
+		if slo.Kind() != spec.KindSamples {
 			continue
 		}
 		label := metric.Label{Key: "slo", Value: slo.ID()}

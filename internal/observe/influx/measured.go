@@ -31,8 +31,8 @@ var measurements = func() map[string][][]column {
 	return all
 }()
 
-// scenarioLabel is a label of what is measured by flow. The points of a profile without flows
-// have its scenario's name as that tag instead.
+// scenarioLabel is a label of what is measured by flow. The points of a flow without a name
+// have the name of its script as that tag instead.
 const scenarioLabel = "scenario"
 
 // measured makes the points of a measurement: one for each combination of label values
@@ -42,7 +42,7 @@ func (s *second) measured(measurement string) {
 		done := map[string]bool{}
 		for _, c := range columns {
 			keys := c.Labels
-			if len(s.Plan.Profile.Flows) == 0 {
+			if !s.Plan.Profile.Named() {
 				keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == scenarioLabel })
 			}
 			for _, labels := range s.groups(c.Name, keys...) {

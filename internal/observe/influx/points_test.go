@@ -28,12 +28,10 @@ var t0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 // host.
 func testRun() RunInfo {
 	p := spec.Profile{
-		Name: "payment", Scenario: "scenarios/payment.js", Timeout: 10 * time.Second,
-		Load: spec.Load{
+		Name: "payment", Flows: []spec.Flow{{Scenario: "scenarios/payment.js", Timeout: 10 * time.Second, Load: spec.Load{
 			Unit: "tps", Target: 30, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 10, For: 2 * time.Second},
 			Ramp: 4 * time.Second, Hold: 10 * time.Second,
-		},
-		SLOs: []spec.SLO{
+		}, SLOs: []spec.SLO{
 			{Metric: "checks", Expression: "rate>0.99", Aggregate: spec.Rate, Operator: ">", Bound: 0.99},
 			{
 				Metric: "http_req_duration", Selector: []metric.Label{{Key: "name", Value: "pay"}},
@@ -43,7 +41,7 @@ func testRun() RunInfo {
 			{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
 			{Metric: metric.TransactionDuration, Expression: "max<2000", Aggregate: spec.Max, Operator: "<", Bound: 2000},
 			{Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
-		},
+		}}},
 	}
 	load, err := plan.New(p, 2, 1)
 	if err != nil {
@@ -56,7 +54,7 @@ func testRun() RunInfo {
 // worker is a second of one worker with n transactions of 10, 20, 30 ... ms, one of
 // which failed.
 func worker(i int, sequence uint64, second int64, n int) metric.Frame {
-	latency, slo := &metric.Hist{}, testRun().Plan.Profile.SLOs
+	latency, slo := &metric.Hist{}, testRun().Plan.Profile.Flows[0].SLOs
 	for k := range n {
 		latency.Record(float64(10*(k+1)), 1)
 	}
@@ -177,6 +175,7 @@ func TestGolden(t *testing.T) {
 // two flows have requests of one name; the rest has the profile's name.
 func TestFlows(t *testing.T) {
 	run := testRun()
+	run.Plan.Profile.Flows = nil
 	var flows []metric.Point
 	for _, name := range []string{"views", "payments"} {
 		run.Plan.Profile.Flows = append(run.Plan.Profile.Flows, spec.Flow{Name: name})
@@ -344,10 +343,10 @@ func TestErrorsByScenario(t *testing.T) {
 	}
 	single := testRun()
 	flows := testRun()
-	one := spec.Flow{Name: "orders", Scenario: "orders.js", Timeout: time.Second, Load: single.Plan.Profile.Load}
+	one := spec.Flow{Name: "orders", Scenario: "orders.js", Timeout: time.Second, Load: single.Plan.Profile.Flows[0].Load}
 	other := one
 	other.Name = "views"
-	flows.Plan.Profile.Flows, flows.Plan.Profile.SLOs = []spec.Flow{one, other}, nil
+	flows.Plan.Profile.Flows = []spec.Flow{one, other}
 	load, err := plan.New(flows.Plan.Profile, 1, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -48,13 +48,14 @@ func hasKey(keyValues []string, key string) bool {
 	return false
 }
 
-// scenario names the profile's script; the whole load of a profile with flows has the
+// scenario names the profile's script; the whole load of flows with names has the
 // profile's name.
 func (r RunInfo) scenario() string {
-	if len(r.Plan.Profile.Flows) > 0 {
+	if r.Plan.Profile.Named() {
 		return r.Plan.Profile.Name
 	}
-	return strings.TrimSuffix(path.Base(r.Plan.Profile.Scenario), path.Ext(r.Plan.Profile.Scenario))
+	script := path.Base(r.Plan.Profile.Flows[0].Scenario)
+	return strings.TrimSuffix(script, path.Ext(script))
 }
 
 // Points makes the points of one second. They depend only on that second of the
@@ -62,8 +63,8 @@ func (r RunInfo) scenario() string {
 func Points(r RunInfo, t *record.Timeline, at int64) []Point {
 	s := &second{RunInfo: r, timeline: t, at: at, span: record.Span{From: at, To: at + 1}}
 	s.countOutcomes()
-	for i, p := range r.Plan.Profile.PerFlow() {
-		s.addFlow(p.Flow, r.Plan.Load.PerFlow()[i])
+	for i, f := range r.Plan.Profile.Flows {
+		s.addFlow(f.Name, r.Plan.Load.PerFlow()[i])
 	}
 	for _, part := range []func(){
 		s.transactions, s.requests, s.arrivals, s.slos,

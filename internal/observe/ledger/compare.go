@@ -28,7 +28,7 @@ func HashOf(run, id string) (h Hash) {
 type Entry struct {
 	Hash   Hash
 	Millis int64
-	Flow   int // of the profile, in its order, from 0; 0 without flows
+	Flow   int // of the profile, in its order, from 0
 }
 
 // MaxFlows is the number of flows that entries can be of.

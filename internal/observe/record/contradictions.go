@@ -38,7 +38,7 @@ const (
 // Frame must not be called concurrently; Start may be called concurrently with it.
 type Checker struct {
 	t0    atomic.Int64        // unix s; 0: the load has not started
-	flows map[string]flowPlan // by scenario; of a plan without flows the only one, without its name
+	flows map[string]flowPlan // by scenario; of a flow without a name, the only one
 	slos  []sampledSLO
 	byID  map[string]int
 	on    map[string][]int // SLOs by the name of their metric
@@ -82,16 +82,16 @@ func NewChecker(p Plan) *Checker {
 		transactions: map[string]*transactionSums{}, iterations: map[string]*iterationSums{}, requests: requests{byName: map[requestsKey]*requestSums{}}, rates: map[string]float64{}, failures: map[*metric.Protocol]float64{},
 	}
 	plans := p.Load.PerFlow()
-	for i, of := range p.Profile.PerFlow() {
+	for i, of := range p.Profile.Flows {
 		first := len(c.slos)
 		for _, s := range of.SLOs {
-			if s.Sampled() {
+			if s.Kind() == spec.KindSamples {
 				c.add(s)
 			}
 		}
 		if i < len(plans) {
 			latencies := slices.DeleteFunc(slices.Clone(c.on[metric.TransactionDuration]), func(n int) bool { return n < first })
-			c.flows[of.Flow] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
+			c.flows[of.Name] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
 		}
 	}
 	c.pair()
@@ -219,7 +219,7 @@ func (c *Checker) flowOf(s metric.Series) (flowPlan, bool) {
 	return of, known
 }
 
-// scenarioOf is the flow that a series is of: all are of the only one of a plan without flows.
+// scenarioOf is the flow that a series is of: all are of the only one where that has no name.
 func (c *Checker) scenarioOf(s metric.Series) string {
 	if _, single := c.flows[""]; single {
 		return ""

@@ -10,20 +10,20 @@ import (
 
 // PerFlow is the run as one run for each flow of its profile: with the flow's SLOs, plan,
 // ledger and traffic, and all that was measured of the system, the workers and their
-// machines. A run without flows is its own only one.
+// machines. A run whose flow has no name is its own only one.
 func (r Run) PerFlow() []Run {
-	if len(r.Plan.Profile.Flows) == 0 {
+	if !r.Plan.Profile.Named() {
 		return []Run{r}
 	}
 	plans := r.Plan.Load.PerFlow()
 	var all []Run
-	for i, p := range r.Plan.Profile.PerFlow() {
+	for i, f := range r.Plan.Profile.Flows {
 		of := r
-		of.Plan.Profile, of.Plan.Load = p, plans[i]
+		of.Flow, of.Plan.Profile, of.Plan.Load = f.Name, r.Plan.Profile.Alone(f), plans[i]
 		if r.Timeline != nil {
-			of.Timeline = r.Timeline.ofFlow(i, p.Flow)
+			of.Timeline = r.Timeline.ofFlow(i, f.Name)
 		}
-		if of.Ledger = nil; p.Ledger != nil && r.Ledger != nil {
+		if of.Ledger = nil; f.Ledger != nil && r.Ledger != nil {
 			c := r.Ledger.Of(i)
 			of.Ledger = &c
 		}

@@ -134,17 +134,17 @@ func TestFramesThatCostTooMuch(t *testing.T) {
 func TestComparisonsThatCostTooMuch(t *testing.T) {
 	t.Parallel()
 	p := aPlan()
-	p.Profile.Load.Hold = 4000 * time.Second
+	p.Profile.Flows[0].Load.Hold = 4000 * time.Second
 	for n := range 1000 {
-		p.Profile.SLOs = append(p.Profile.SLOs, spec.SLO{
+		p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs, spec.SLO{
 			Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(50)<%d", n+1), Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: float64(n + 1),
 		})
 	}
 	load, err := plan.New(p.Profile, 2, 1)
 	must(t, err)
 	p.Load = load
-	if c := NewChecker(p); len(c.pairs) != len(p.Profile.SLOs)-1 {
-		t.Errorf("%d pairs of %d SLOs are compared", len(c.pairs), len(p.Profile.SLOs))
+	if c := NewChecker(p); len(c.pairs) != len(p.Profile.Flows[0].SLOs)-1 {
+		t.Errorf("%d pairs of %d SLOs are compared", len(c.pairs), len(p.Profile.Flows[0].SLOs))
 	}
 	dir := sealWith(t, p, latencies("worker/0", 1, 1))
 	iteration := metric.HistPoint(metric.NewSeries(iterationDuration, "ms"), metrictest.Hist(1))
@@ -171,7 +171,7 @@ func TestComparisonsThatCostTooMuch(t *testing.T) {
 	c.left = allowanceFor(0)
 	before := c.left.memory
 	must(t, c.Frame(at(1, 1, iteration)))
-	if used := before - c.left.memory; used < 8*int64(len(p.Profile.SLOs)) {
+	if used := before - c.left.memory; used < 8*int64(len(p.Profile.Flows[0].SLOs)) {
 		t.Errorf("a second that is not settled takes %d bytes", used)
 	}
 }
@@ -396,17 +396,17 @@ func TestFactsThatNoRunHas(t *testing.T) {
 		"a long target":       func(p *Plan) { p.Target = strings.Repeat("x", maxText+1) },
 		"another load":        func(p *Plan) { p.Load.Judged = []plan.Window{{End: 1e18}} },
 		"no profile":          func(p *Plan) { p.Profile = spec.Profile{} },
-		"a hold of ages":      func(p *Plan) { p.Profile.Load.Hold = 1e18 },
-		"a hold below 0":      func(p *Plan) { p.Profile.Load.Hold = -time.Second },
-		"a rate":              func(p *Plan) { p.Profile.Load.Target = 1e300 },
-		"looks without end":   func(p *Plan) { p.Profile.Load.HoldMax = 1e18 },
-		"looks without hold":  func(p *Plan) { p.Profile.Load.Hold, p.Profile.Load.HoldMax = 0, time.Second },
-		"SLOs":                func(p *Plan) { p.Profile.SLOs = make([]spec.SLO, 100_000) },
+		"a hold of ages":      func(p *Plan) { p.Profile.Flows[0].Load.Hold = 1e18 },
+		"a hold below 0":      func(p *Plan) { p.Profile.Flows[0].Load.Hold = -time.Second },
+		"a rate":              func(p *Plan) { p.Profile.Flows[0].Load.Target = 1e300 },
+		"looks without end":   func(p *Plan) { p.Profile.Flows[0].Load.HoldMax = 1e18 },
+		"looks without hold":  func(p *Plan) { p.Profile.Flows[0].Load.Hold, p.Profile.Flows[0].Load.HoldMax = 0, time.Second },
+		"SLOs":                func(p *Plan) { p.Profile.Flows[0].SLOs = make([]spec.SLO, 100_000) },
 		"a fault of nothing":  func(p *Plan) { p.Profile.Faults = []spec.Fault{{}} },
 		"a share":             func(p *Plan) { p.Profile.Marking.Sampled = 2 },
 		"an abort of nothing": func(p *Plan) { p.Profile.Abort = []spec.Abort{{}} },
-		"a timeout":           func(p *Plan) { p.Profile.Timeout = 1e18 },
-		"a think time":        func(p *Plan) { p.Profile.Think = -1 },
+		"a timeout":           func(p *Plan) { p.Profile.Flows[0].Timeout = 1e18 },
+		"a think time":        func(p *Plan) { p.Profile.Flows[0].Think = -1 },
 		"flows without names": func(p *Plan) { p.Profile.Flows = make([]spec.Flow, 2) },
 		"scripts":             func(p *Plan) { p.Scripts = make([]Digest, maxList+1) },
 		"readers":             func(p *Plan) { p.Readers = make([]string, maxList+1) },

@@ -25,7 +25,7 @@ var start = time.Unix(1795219940, 0).UTC()
 
 // aPlan is one that a run could have had.
 func aPlan() record.Plan {
-	p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+	p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}}}
 	load, err := plan.New(p, 2, 1)
 	if err != nil {
 		panic(err)

@@ -15,6 +15,7 @@ import (
 // Run is a sealed record in memory: the only input of verdict and diagnosis.
 type Run struct {
 	Plan        Plan
+	Flow        string // that PerFlow made this the run of; empty: it is the whole run
 	Environment Environment
 	Facts       Facts
 	Timeline    *Timeline

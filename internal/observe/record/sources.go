@@ -16,7 +16,7 @@ type bySource struct {
 	spans    []Span
 	names    []string
 	hists    map[sourceName]*metric.Hist
-	flows    []bySource // the same of each flow, over its own windows; nil without flows
+	flows    []bySource // the same of each flow, over its own windows; nil where the flow has no name
 }
 
 type sourceName struct{ source, name string }

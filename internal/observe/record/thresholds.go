@@ -60,20 +60,28 @@ func (p Plan) checkThresholds(path string) (leftOut []string, err error) {
 			return nil, err
 		}
 	}
-	flows, want := p.Profile.PerFlow(), asked.PerFlow()
-	if len(flows) != len(want) {
+	flows, want := p.Profile.Flows, asked.Flows
+	if p.Profile.Named() != asked.Named() || len(flows) != len(want) {
 		return nil, fmt.Errorf("it has %d flows, and %s asks for %d", len(flows), thresholdsFile, len(want))
 	}
-	for i, is := range append(flows, p.Profile) { // last, what the flows have in common
-		asked := append(want, asked)[i]
+	compare := func(flow string, is, asked spec.Profile) error {
 		if what := p.differs(is, asked); what != "" {
-			return nil, fmt.Errorf("%s is not what %s asks for", spec.NameOf(is.Flow, what), thresholdsFile)
+			return fmt.Errorf("%s is not what %s asks for", spec.NameOf(flow, what), thresholdsFile)
 		}
-		for _, s := range without(asked.SLOs, is.SLOs, true) {
-			if name := spec.NameOf(is.Flow, s.MetricText()+" "+s.Expression); !slices.Contains(leftOut, name) {
+		for _, s := range without(asked.WholeSLOs(), is.WholeSLOs(), true) {
+			if name := spec.NameOf(flow, s.MetricText()+" "+s.Expression); !slices.Contains(leftOut, name) {
 				leftOut = append(leftOut, name)
 			}
 		}
+		return nil
+	}
+	for i, f := range flows {
+		if err := compare(f.Name, p.Profile.Alone(f), asked.Alone(want[i])); err != nil {
+			return nil, err
+		}
+	}
+	if err := compare("", p.Profile, asked); err != nil { // what the flows have in common
+		return nil, err
 	}
 	return leftOut, nil
 }
@@ -85,10 +93,10 @@ var ofTrials = []string{"name", "scenario", "rules", "timeout_ns", "think_ns"}
 // differs names what of a profile is other than in the file; empty: nothing.
 func (p Plan) differs(is, asked spec.Profile) string {
 	trial := p.Scope == spec.ScopeTrial
-	if all := without(is.SLOs, asked.SLOs, trial); len(all) > 0 {
+	if all := without(is.WholeSLOs(), asked.WholeSLOs(), trial); len(all) > 0 {
 		return "the SLO " + all[0].MetricText() + " " + all[0].Expression
 	}
-	if all := without(asked.SLOs, is.SLOs, trial); len(all) > 0 && !trial {
+	if all := without(asked.WholeSLOs(), is.WholeSLOs(), trial); len(all) > 0 && !trial {
 		return "the absence of the SLO " + all[0].MetricText() + " " + all[0].Expression
 	}
 	a, b := members(is), members(asked)

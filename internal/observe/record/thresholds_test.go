@@ -20,8 +20,7 @@ func TestSLOsThatATrialLeavesOut(t *testing.T) {
 	must(t, err)
 	for counted, contradicts := range map[string]bool{"transaction_duration:p(50)<2000": false, "my_ok:rate>0.9": true} {
 		p := aPlan()
-		p.Profile, p.Scope, p.Overrides = file.Profiles["payment"], spec.ScopeTrial, nil
-		p.Profile.SLOs = p.Profile.SLOs[1:2]
+		p.Profile, p.Scope, p.Overrides = file.Profiles["payment"].WithFlows(func(f *spec.Flow) { f.SLOs = f.SLOs[1:2] }), spec.ScopeTrial, nil
 		p.Thresholds = Digest{Path: "t.json", SHA256: file.Digest}
 		p.Load, err = plan.New(p.Profile, 2, 1)
 		must(t, err)

@@ -27,7 +27,7 @@ import (
 const t0 = 1_795_219_940
 
 func aPlan() Plan {
-	p := spec.Profile{Name: "payment", Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}
+	p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}}}
 	load, err := plan.New(p, 2, 1)
 	if err != nil {
 		panic(err)

@@ -65,8 +65,7 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 			changed["hold_max"] = "none"
 		}
 	}
-	phases(&p.Load)
-	p.SLOs, p.Flows = counted(p.SLOs), slices.Clone(p.Flows)
+	p.Common, p.Flows = counted(p.Common), slices.Clone(p.Flows)
 	for i := range p.Flows {
 		phases(&p.Flows[i].Load)
 		p.Flows[i].SLOs = counted(p.Flows[i].SLOs)
@@ -78,8 +77,8 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 // CheckSamples refuses trials with too few transactions at the first rate to count a
 // percentile of their duration: lower rates would have fewer still.
 func (a Parameters) CheckSamples(p spec.Profile) error {
-	for _, of := range p.PerFlow() {
-		if err := a.checkSamples(of.SLOs, a.Range.From*of.Target()/p.Target()); err != nil {
+	for _, f := range p.Flows {
+		if err := a.checkSamples(f.SLOs, a.Range.From*f.Load.Highest()/p.Target()); err != nil {
 			return err
 		}
 	}

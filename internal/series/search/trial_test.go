@@ -16,14 +16,12 @@ import (
 func payment() spec.Profile {
 	return spec.Profile{
 		Name: "payment",
-		Load: spec.Load{
+		Flows: []spec.Flow{{Load: spec.Load{
 			Unit: "tps", Target: 100, Warmup: time.Minute, Baseline: spec.Baseline{Rate: 25, For: 20 * time.Second},
 			Ramp: 2 * time.Second, Hold: 10 * time.Minute, HoldMax: 30 * time.Minute, Cooldown: 6 * time.Second,
-		},
-		Timeout: 10 * time.Second,
-		SLOs: []spec.SLO{{
+		}, Timeout: 10 * time.Second, SLOs: []spec.SLO{{
 			Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250, Basis: spec.Inferred,
-		}},
+		}}}},
 	}
 }
 
@@ -35,8 +33,8 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := payment()
-	want.Load.Warmup, want.Load.Baseline.For, want.Load.Hold, want.Load.Cooldown = 3*time.Second, time.Second, time.Minute, 2*time.Second
-	want.Load.HoldMax, want.SLOs[0].Basis = 0, spec.Counted
+	want.Flows[0].Load.Warmup, want.Flows[0].Load.Baseline.For, want.Flows[0].Load.Hold, want.Flows[0].Load.Cooldown = 3*time.Second, time.Second, time.Minute, 2*time.Second
+	want.Flows[0].Load.HoldMax, want.Flows[0].SLOs[0].Basis = 0, spec.Counted
 	if diff := cmp.Diff(want, short); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -46,7 +44,7 @@ func TestShorten(t *testing.T) {
 	if diff := cmp.Diff(payment(), p); diff != "" {
 		t.Errorf("the profile itself changes:\n%s", diff)
 	}
-	p.Load.Stages = []spec.Stage{{Rate: 100, For: time.Minute, Judge: true}}
+	p.Flows[0].Load.Stages = []spec.Stage{{Rate: 100, For: time.Minute, Judge: true}}
 	var refused *spec.Error
 	if _, _, err := Shorten(p, time.Minute); !errors.As(err, &refused) || refused.Hint() == "" {
 		t.Errorf("stages: %v", err)
@@ -65,7 +63,7 @@ func TestCheckSamples(t *testing.T) {
 		}
 	}
 	others := payment()
-	others.SLOs[0].Metric = "http_req_duration" // a transaction may make any number of requests
+	others.Flows[0].SLOs[0].Metric = "http_req_duration" // a transaction may make any number of requests
 	if err := (Parameters{Seconds: 1, Range: Range{From: 1}}).CheckSamples(others); err != nil {
 		t.Error(err)
 	}

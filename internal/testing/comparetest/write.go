@@ -15,8 +15,8 @@ import (
 // ledger.
 func Write(dir, order string, factor float64) error {
 	p := synthetic.Profile()
-	p.Ledger = nil
-	p.SLOs = slices.DeleteFunc(p.SLOs, func(s spec.SLO) bool { return !s.Sampled() })
+	p.Flows[0].Ledger = nil
+	p.Flows[0].SLOs = slices.DeleteFunc(p.Flows[0].SLOs, func(s spec.SLO) bool { return s.Kind() != spec.KindSamples })
 	for i, scale := range scales(order, factor) {
 		c := synthetic.New(p, 1, system(scale))
 		c.Run.Plan.Run = fmt.Sprintf("20261120-synthetic-%02d", i)

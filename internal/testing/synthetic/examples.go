@@ -55,7 +55,8 @@ func Examples() map[string]record.Run {
 func cluster() *Case {
 	const killed, stopped = 31, 32 // s after the start
 	p := Profile()
-	p.SLOs, p.Ledger = slices.DeleteFunc(p.SLOs, func(s spec.SLO) bool { return !s.Sampled() }), nil
+	f := &p.Flows[0]
+	f.SLOs, f.Ledger = slices.DeleteFunc(f.SLOs, func(s spec.SLO) bool { return s.Kind() != spec.KindSamples }), nil
 	c := New(p, 2, Healthy)
 	c.Run.Facts.Ledger, c.Run.Ledger = record.LedgerFact{State: record.StateAbsent}, nil
 	for i := range c.Run.Environment.Workers {

@@ -30,7 +30,7 @@ func (c *Case) trace(system System) {
 				x.Labels = append(x.Labels, metric.Label{Key: metric.ExemplarSampled, Value: "true"})
 			}
 			var violated []string
-			for _, s := range c.Run.Plan.Profile.SLOs {
+			for _, s := range c.Run.Plan.Profile.WholeSLOs() {
 				if s.OfTransactions() && (outcome != metric.Completed || s.Violates(latency)) {
 					violated = append(violated, s.ID())
 				}

@@ -52,21 +52,21 @@ func (c *Case) Create(dir string) (*record.Writer, error) {
 	return w, w.Thresholds(asked.Text)
 }
 
-// thresholds is a file that asks for a profile without flows, whose load has phases, and which
+// thresholds is a file that asks for a profile with one flow, whose load has phases, and which
 // relaxes no rule but generator-drops.
 func thresholds(p spec.Profile) (spec.File, error) {
 	type object map[string]any
-	slos := map[string][]any{}
-	for _, s := range p.SLOs {
+	f, slos := p.Flows[0], map[string][]any{}
+	for _, s := range f.SLOs {
 		condition := any(s.Expression)
 		if s.Basis != "" {
 			condition = object{"threshold": s.Expression, "basis": s.Basis}
 		}
 		slos[s.MetricText()] = append(slos[s.MetricText()], condition)
 	}
-	l := p.Load
+	l := f.Load
 	profile := object{
-		"scenario": p.Scenario, "timeout": p.Timeout.String(), "slo": slos,
+		"scenario": f.Scenario, "timeout": f.Timeout.String(), "slo": slos,
 		"load": object{
 			"unit": l.Unit, "target": l.Target, "warmup": l.Warmup.String(), "baseline": object{"rate": l.Baseline.Rate, "for": l.Baseline.For.String()},
 			"ramp": l.Ramp.String(), "hold": l.Hold.String(), "cooldown": l.Cooldown.String(),
@@ -78,8 +78,8 @@ func thresholds(p spec.Profile) (spec.File, error) {
 	if p.Rules.GeneratorDrops != nil {
 		profile["rules"] = object{"generator-drops": *p.Rules.GeneratorDrops}
 	}
-	if p.Ledger != nil {
-		profile["ledger"] = object{"persisted": p.Ledger.Persisted}
+	if f.Ledger != nil {
+		profile["ledger"] = object{"persisted": f.Ledger.Persisted}
 	}
 	text, err := json.Marshal(object{"version": 1, "profiles": object{p.Name: profile}})
 	if err != nil {

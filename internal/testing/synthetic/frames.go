@@ -60,7 +60,7 @@ type judged struct {
 func newFrame(slos []spec.SLO) *frame {
 	f := &frame{byName: map[string][]*entry{}}
 	for _, s := range slos {
-		f.judged = append(f.judged, judged{sampled: s.Sampled()})
+		f.judged = append(f.judged, judged{sampled: s.Kind() == spec.KindSamples})
 	}
 	return f
 }
@@ -123,7 +123,7 @@ func (f *frame) judge(p spec.Profile) {
 		if j.samples == 0 {
 			continue
 		}
-		id := p.SLOs[i].ID()
+		id := p.WholeSLOs()[i].ID()
 		f.count(j.samples, metric.Judged, "slo", id)
 		if j.violations > 0 {
 			f.count(j.violations, metric.Violations, "slo", id)
@@ -137,7 +137,7 @@ func (f *frame) judge(p spec.Profile) {
 func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, generator Generator) (all []metric.Frame) {
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
-	f := newFrame(p.SLOs)
+	f := newFrame(p.WholeSLOs())
 	for second, scheduled := range arrivals(pl) {
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
@@ -207,7 +207,7 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		f.count(1, failures+metric.RateTotal, "name", "pay")
 		f.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
-	for i, slo := range p.SLOs {
+	for i, slo := range p.WholeSLOs() {
 		if !f.judged[i].sampled {
 			continue
 		}

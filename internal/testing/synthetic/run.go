@@ -2,6 +2,7 @@ package synthetic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,13 +44,11 @@ func Healthy(n int64) (latencyMs float64, outcome string) {
 func Profile() spec.Profile {
 	name := []metric.Label{{Key: "name", Value: "pay"}}
 	return spec.Profile{
-		Name: "synthetic", Scenario: "scenarios/synthetic.js", Timeout: 10 * time.Second,
-		Load: spec.Load{
+		Name: "synthetic", Flows: []spec.Flow{{Scenario: "scenarios/synthetic.js", Timeout: 10 * time.Second, Load: spec.Load{
 			Unit: "tps", Target: 20, Warmup: 2 * time.Second,
 			Baseline: spec.Baseline{Rate: 5, For: 10 * time.Second},
 			Ramp:     4 * time.Second, Hold: 30 * time.Second, Cooldown: 2 * time.Second,
-		},
-		SLOs: []spec.SLO{
+		}, SLOs: []spec.SLO{
 			Percentile(metric.RequestDuration, 95, 250, name...),
 			{Metric: metric.RequestFailed, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
 			{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
@@ -57,8 +56,7 @@ func Profile() spec.Profile {
 			{Metric: metric.PersistLag, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000},
 			Percentile(metric.TransactionDuration, 95, 250),
 			{Metric: metric.TransactionDuration, Expression: "max<2000", Aggregate: spec.Max, Operator: "<", Bound: 2000},
-		},
-		Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?"},
+		}, Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?"}}},
 	}
 }
 
@@ -77,6 +75,7 @@ func New(p spec.Profile, workers int, system System) *Case {
 
 // NewWith is New with a generator.
 func NewWith(p spec.Profile, workers int, system System, generator Generator) *Case {
+	p.Flows = slices.Clone(p.Flows) // a test may change those of one case
 	load, err := plan.New(p, workers, 1)
 	if err != nil {
 		panic(err) // a test's own profile
@@ -86,7 +85,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 			Schema: "assay/plan/v1", Run: "20261120-120000-synthetic", Profile: p, Load: load,
 			Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
 			Thresholds: record.Digest{Path: "thresholds.json", SHA256: "sha256:" + strings.Repeat("1", 64)},
-			Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "sha256:" + strings.Repeat("2", 64)}},
+			Scripts:    []record.Digest{{Path: p.Flows[0].Scenario, SHA256: "sha256:" + strings.Repeat("2", 64)}},
 			Scope:      spec.ScopeSmoke,
 			Tool:       record.Tool{Version: "v0.0.0", Revision: "synthetic", Go: "go1.26", K6: "v1.8.1"},
 		},

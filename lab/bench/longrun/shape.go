@@ -60,18 +60,16 @@ func (s Shape) Profile() spec.Profile {
 	}
 	bounds := map[float64]float64{95: 250, 99: 1000, 99.9: 4000}
 	p := spec.Profile{
-		Name: "event", Scenario: "scenarios/large-event.js", Timeout: 10 * time.Second,
-		Load: spec.Load{
+		Name: "event", Flows: []spec.Flow{{Scenario: "scenarios/large-event.js", Timeout: 10 * time.Second, Load: spec.Load{
 			Unit: "rps", Target: s.Rate, Warmup: 10 * time.Second,
 			Baseline: spec.Baseline{Rate: s.Rate / 4, For: 30 * time.Second},
 			Ramp:     15 * time.Second, Hold: s.Hold, Cooldown: otherStages - 55*time.Second,
-		},
-		SLOs: percentiles(metric.TransactionDuration, bounds),
+		}, SLOs: percentiles(metric.TransactionDuration, bounds)}},
 	}
 	for _, e := range endpoints[:2] {
-		p.SLOs = append(p.SLOs, percentiles(requestDuration, bounds, metric.Label{Key: "name", Value: e.name})...)
+		p.Flows[0].SLOs = append(p.Flows[0].SLOs, percentiles(requestDuration, bounds, metric.Label{Key: "name", Value: e.name})...)
 	}
-	p.SLOs = append(p.SLOs, spec.SLO{
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, spec.SLO{
 		Metric: requestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01,
 	})
 	return p
@@ -95,7 +93,7 @@ func (s Shape) Write(dir string) (err error) {
 	run := record.Plan{
 		Schema: "assay/plan/v1", Run: "20261127T080000Z-event-0000", Profile: p, Load: load,
 		Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
-		Scripts: []record.Digest{{Path: p.Scenario, SHA256: "sha256:22"}},
+		Scripts: []record.Digest{{Path: p.Flows[0].Scenario, SHA256: "sha256:22"}},
 		Scope:   s.scope(),
 		Tool:    record.Tool{Version: "v0.0.0", Revision: "longrun", Go: "go1.26", K6: "v1.8.1"},
 	}

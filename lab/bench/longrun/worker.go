@@ -78,7 +78,7 @@ type Worker struct {
 // NewWorker makes worker i of a run of the shape.
 func (s Shape) NewWorker(i int) *Worker {
 	return &Worker{
-		stream: stream{source: metric.WorkerSource(i)}, slos: s.Profile().SLOs, endpoints: s.endpoints(),
+		stream: stream{source: metric.WorkerSource(i)}, slos: s.Profile().Flows[0].SLOs, endpoints: s.endpoints(),
 		random: rand.New(rand.NewPCG(seed, uint64(i))), totals: map[string]float64{},
 	}
 }

@@ -48,8 +48,8 @@ func coordinate(t *testing.T, shape longrun.Shape, eager bool, during func(*Flee
 		t.Fatal(err)
 	}
 	p := shape.Profile()
-	p.Scenario = "script.js"
-	p.Load = spec.Load{Unit: p.Load.Unit, Target: p.Load.Target, Warmup: time.Second, Hold: shape.Hold}
+	p.Flows[0].Scenario = "script.js"
+	p.Flows[0].Load = spec.Load{Unit: p.Flows[0].Load.Unit, Target: p.Flows[0].Load.Target, Warmup: time.Second, Hold: shape.Hold}
 	load, err := plan.New(p, shape.Workers, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (f *scaleFlags) scale(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(profile.Flows) > 0 {
+	if profile.Named() {
 		return hint.With(fmt.Errorf("profile %s has flows: scale measures one scenario", name), "name a profile with one scenario; how much more the flows together can take: assay search "+name)
 	}
 	s, err := f.plan(c, profile)

@@ -144,7 +144,7 @@ func (o Options) measure(ctx context.Context, p spec.Profile, m mode, rate float
 		return c, err
 	}
 	if o.Quick {
-		l := &p.Load
+		l := &p.Flows[0].Load
 		l.Warmup, l.Baseline.For, l.Ramp, l.Hold, l.Cooldown = 2*time.Second, 2*time.Second, time.Second, 10*time.Second, 2*time.Second
 	}
 	folder := filepath.Join(o.Dir, folderOf(m.name))

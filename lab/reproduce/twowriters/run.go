@@ -87,7 +87,7 @@ func shorten(p *spec.Profile, quick bool) {
 	if !quick {
 		return
 	}
-	l := &p.Load
+	l := &p.Flows[0].Load
 	l.Warmup, l.Baseline.For, l.Ramp, l.Hold = 2*time.Second, 2*time.Second, time.Second, 15*time.Second
 	if len(p.Faults) > 0 {
 		limit, _ := p.Limit(metric.RecoveryTime)

@@ -137,7 +137,9 @@ func (s *Steps) options(c scale.Cell) (run.Options, error) {
 	if c.Point.Threads > 0 {
 		p = p.WithThreads(c.Point.Threads, s.Warmup, s.Measured)
 	} else {
-		p.Load = spec.Load{Unit: p.Load.Unit, Target: c.Point.Rate, Warmup: s.Warmup, Hold: s.Measured, Even: p.Load.Even}
+		p = p.WithFlows(func(f *spec.Flow) {
+			f.Load = spec.Load{Unit: f.Load.Unit, Target: c.Point.Rate, Warmup: s.Warmup, Hold: s.Measured, Even: f.Load.Even}
+		})
 		if _, err := plan.New(p, 1, 0); err != nil {
 			return run.Options{}, err
 		}

@@ -15,7 +15,7 @@ import (
 // as numbers that nobody measured.
 func TestCoarseValuesAreShownAsIntervals(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs,
+	c.Run.Plan.Profile.Flows[0].SLOs = append(c.Run.Plan.Profile.Flows[0].SLOs,
 		synthetic.Percentile(metric.RequestDuration, 50, 200, metric.Label{Key: "name", Value: "checkout"}),
 		synthetic.Percentile(metric.RequestDuration, 95, 200, metric.Label{Key: "name", Value: "checkout"}))
 	for second := int64(0); second < 48; second++ {

@@ -9,14 +9,15 @@ import (
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/spec"
 )
 
 // gaugeCharts has a chart for each gauge with SLOs, in the order of the SLOs, with their
 // bounds.
 func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
 	var names []string
-	for _, s := range r.Plan.Profile.SLOs {
-		if !s.OfGauge() {
+	for _, s := range r.Plan.Profile.WholeSLOs() {
+		if s.Kind() != spec.KindGauge {
 			continue
 		}
 		d := s.Descriptor()

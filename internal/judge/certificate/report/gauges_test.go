@@ -16,7 +16,7 @@ import (
 // queueRun is a run in which the queue depth equals the second, with a gap.
 func queueRun() record.Run {
 	p := synthetic.Profile()
-	p.SLOs = append(p.SLOs, synthetic.Percentile("queue_depth", 95, 40), spec.SLO{Metric: "queue_depth", Expression: "max<60", Aggregate: spec.Max, Operator: "<", Bound: 60})
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs, synthetic.Percentile("queue_depth", 95, 40), spec.SLO{Metric: "queue_depth", Expression: "max<60", Aggregate: spec.Max, Operator: "<", Bound: 60})
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	for second := range int64(48) {
 		if second != 30 {

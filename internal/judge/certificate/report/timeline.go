@@ -55,7 +55,7 @@ func NewTimeline(r record.Run) Timeline {
 	}
 	c.Charts = append(c.Charts, lagChart(r, spans)...)
 	c.Charts = append(c.Charts, gaugeCharts(r, spans)...)
-	if len(r.Plan.Profile.Flows) > 0 {
+	if r.Plan.Profile.Named() {
 		flows := r.PerFlow()
 		for _, f := range flows[:min(len(flows), maxFlows)] {
 			c.Charts = append(c.Charts, trafficCharts(f, spans, t0)...)
@@ -73,14 +73,14 @@ func trafficCharts(r record.Run, spans []record.Span, t0 int64) []page.Chart {
 	ended := func(outcome string) []*float64 {
 		return each(spans, perSecond(r, metric.Transactions, ofOutcome(outcome)))
 	}
-	title := func(text string) string { return spec.NameOf(r.Plan.Profile.Flow, text) }
+	title := func(text string) string { return spec.NameOf(r.Flow, text) }
 	return []page.Chart{
 		{Title: title("Rate, " + r.Plan.Load.Unit), Curves: []page.Curve{
 			{Label: "target", Color: "quiet", Line: page.Dashed, Values: each(spans, func(s record.Span) *float64 { return planned(r.Plan.Load.Stages, s, t0) })},
 			{Label: "scheduled", Color: "#8fb4ea", Line: page.Wide, Values: each(spans, perSecond(r, metric.TransactionsScheduled))},
 			{Label: "completed", Color: "#3f9b50", Values: ended(metric.Completed)},
 		}},
-		{Title: title("Transaction latency, ms (logarithmic)"), Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
+		{Title: title("Transaction latency, ms (logarithmic)"), Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.WholeSLOs())...)},
 		{Title: title("Transactions not completed, per second"), Curves: []page.Curve{
 			{Label: "failed", Color: "#d81b60", Line: page.Stepped, Values: ended(metric.Failed)},
 			{Label: "timed out", Color: "#e8862a", Line: page.Stepped, Values: ended(metric.TimedOut)},

@@ -70,7 +70,7 @@ func TestCurves(t *testing.T) {
 func TestCurvesAreBounded(t *testing.T) {
 	for _, hold := range []time.Duration{10 * time.Minute, 4 * time.Hour} {
 		p := synthetic.Profile()
-		p.Load.Hold, p.Load.Target, p.Load.Baseline.Rate = hold, 1, 0.25
+		p.Flows[0].Load.Hold, p.Flows[0].Load.Target, p.Flows[0].Load.Baseline.Rate = hold, 1, 0.25
 		r := synthetic.New(p, 1, synthetic.Healthy).Record()
 		c := NewTimeline(r).Curves
 		if n := len(c.Seconds); n > maxSteps || n < maxSteps/4 {

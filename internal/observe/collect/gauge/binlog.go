@@ -23,7 +23,7 @@ func (o Options) binlogReader() *polledGauge {
 // define where it is read. It is read once a second: the query may cost the database
 // something, and nothing is decided by it.
 func (o Options) persistLag() *polledGauge {
-	for _, of := range o.Profile.PerFlow() { // of the first flow that has one
+	for _, of := range o.Profile.Flows { // of the first flow that has one
 		if of.Ledger != nil && of.Ledger.Lag != nil {
 			return o.lag(of.Ledger.Lag, metric.PersistLagNow, "persist lag", time.Second)
 		}

@@ -41,7 +41,7 @@ func CheckHeadroom(o run.Options, length time.Duration) error {
 func headroom(passed run.Options, length time.Duration) (*Trials, error) {
 	p := passed.Profile.Level(length)
 	p.Faults, p.Invariants = nil, nil
-	p.SLOs = withoutFaults(p.SLOs)
+	p.Common = withoutFaults(p.Common)
 	for i := range p.Flows {
 		p.Flows[i].SLOs = withoutFaults(p.Flows[i].SLOs)
 	}
@@ -60,7 +60,7 @@ func headroom(passed run.Options, length time.Duration) (*Trials, error) {
 // withoutFaults are the SLOs that do not depend on faults or on the end of the load.
 func withoutFaults(slos []spec.SLO) (kept []spec.SLO) {
 	for _, s := range slos {
-		if !s.OfFaults() {
+		if s.Kind() != spec.KindRecovery && s.Kind() != spec.KindInvariants {
 			kept = append(kept, s)
 		}
 	}
