@@ -97,7 +97,7 @@ func testTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	function := regexp.MustCompile(`(?ms)^(?:// [^\n]*\n)*func (?:\(\w+ \*\w+\) )?([Tt]est[A-Z]\w*)\(t \*testing\.T\) \{.*?^\}`)
-	err := filepath.WalkDir("../../internal", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
