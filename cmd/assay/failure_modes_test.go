@@ -98,7 +98,10 @@ func testTexts(t *testing.T) map[string]string {
 	texts := map[string]string{}
 	function := regexp.MustCompile(`(?ms)^(?:// [^\n]*\n)*func (?:\(\w+ \*\w+\) )?([Tt]est[A-Z]\w*)\(t \*testing\.T\) \{.*?^\}`)
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		switch hidden := path != "../.." && strings.HasPrefix(d.Name(), "."); { // .git, .cache
+		case err == nil && hidden && d.IsDir():
+			return fs.SkipDir
+		case err != nil || hidden || d.IsDir():
 			return err
 		}
 		text, err := os.ReadFile(path)
