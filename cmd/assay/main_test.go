@@ -56,27 +56,33 @@ func TestScriptsOnMySQL(t *testing.T) {
 	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
 }
 
-// writeReadme writes the README next to dir, and into dir the thresholds.json and the
-// script that the README shows for a user's own service.
-func writeReadme(dir string) error {
-	readme, err := os.ReadFile("../../README.md")
+// writeChapters writes into dir the thresholds.json and the script that docs/service.md
+// shows for a user's own service, and next to dir the chapters whose commands scripts run.
+func writeChapters(dir string) error {
+	service, err := os.ReadFile("../../docs/service.md")
 	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "README.md"), readme, 0o644); err != nil {
-		return err
+	for _, name := range []string{"ci.md", "fleets.md"} {
+		chapter, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(filepath.Dir(dir), name), chapter, 0o644); err != nil {
+			return err
+		}
 	}
 	for name, block := range map[string]struct{ language, contains string }{
 		"thresholds.json": {"json", `"checkout"`}, "checkout.js": {"js", "/cart/buy"},
 	} {
-		at := slices.IndexFunc(blocks(string(readme), block.language), func(b string) bool { return strings.Contains(b, block.contains) })
+		at := slices.IndexFunc(blocks(string(service), block.language), func(b string) bool { return strings.Contains(b, block.contains) })
 		if at < 0 {
-			return fmt.Errorf("the README has no %s", name)
+			return fmt.Errorf("docs/service.md has no %s", name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(string(readme), block.language)[at]), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(string(service), block.language)[at]), 0o644); err != nil {
 			return err
 		}
 	}
@@ -147,7 +153,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ours.json"), ours, 0o644); err != nil {
 		return err
 	}
-	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
+	if err := writeChapters(filepath.Join(e.WorkDir, "service")); err != nil {
 		return err
 	}
 	// assay-lab is a program that make has built; its assay is this test binary.

@@ -150,7 +150,7 @@ func startService(db *database) *service {
 	mux.HandleFunc("POST /orders", s.order)
 	mux.HandleFunc("GET /queue", new(queue).serve)
 	mux.HandleFunc("GET /slow", func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
-	mux.HandleFunc("POST /cart/buy", think) // the README's
+	mux.HandleFunc("POST /cart/buy", think) // of docs/service.md
 	for name, exposition := range hostile {
 		mux.HandleFunc("GET /hostile/"+name+"/{$}", think)
 		mux.HandleFunc("GET /hostile/"+name+"/metrics", exposition)

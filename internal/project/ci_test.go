@@ -4,7 +4,6 @@ package project
 
 import (
 	"encoding/json"
-	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -96,23 +95,6 @@ func TestJobOnGitHub(t *testing.T) {
 	}
 	if folder == "" || folder != uploaded {
 		t.Errorf("the run is in %q, and %q is uploaded", folder, uploaded)
-	}
-}
-
-// The README shows both jobs exactly as a new project has them.
-func TestReadmeShowsJobs(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := projectFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{".github/workflows/certify.yml", ".gitlab/certify.yml"} {
-		if !strings.Contains(string(readme), "```yaml\n"+string(files[file])+"```\n") {
-			t.Errorf("%s is not in the README as it is", file)
-		}
 	}
 }
 

@@ -146,7 +146,7 @@ func TestReadmesShareWalkThrough(t *testing.T) {
 		found, _, _ := strings.Cut(rest, next)
 		return strings.TrimSpace(found)
 	}
-	here := section(readme, "### In ten minutes", "\n### ")
+	here := section(readme, "## Your own service in ten minutes", "\n## ")
 	there := section(own, "## Your own service in ten minutes", "\n## ")
 	if diff := cmp.Diff(here, there); here == "" || diff != "" {
 		t.Errorf("README.md (-), a new project's (+):\n%s", diff)

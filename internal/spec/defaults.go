@@ -6,7 +6,7 @@ import "time"
 
 // Defaults of optional keys. Together they are a smoke run of less than two minutes:
 // scenario, load.target and slo are the only keys that a profile needs.
-// thresholds.schema.json and the README state them too.
+// thresholds.schema.json and docs/profiles.md state them too.
 const (
 	// DefaultUnit: a scenario is a business flow, which may take several requests.
 	DefaultUnit = "tps"

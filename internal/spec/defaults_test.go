@@ -70,7 +70,7 @@ var stated = []statedDefault{
 }
 
 type statedDefault struct {
-	key    string // of a profile, as the README names it
+	key    string // of a profile, as docs/profiles.md names it
 	schema string // path of the property below $defs
 	text   string
 }
@@ -115,15 +115,15 @@ func TestSchemaStatesTheDefaults(t *testing.T) {
 	}
 }
 
-func TestReadmeStatesTheDefaults(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+func TestChapterStatesTheDefaults(t *testing.T) {
+	chapter, err := os.ReadFile("../../docs/profiles.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := append([]statedDefault{{key: "load.baseline.rate", text: baselineRate}}, stated...)
 	for _, d := range rows {
-		if row := "| `" + d.key + "` | " + d.text + " |"; !strings.Contains(string(readme), row) {
-			t.Errorf("the README's table of defaults has no %q", row)
+		if row := "| `" + d.key + "` | " + d.text + " |"; !strings.Contains(string(chapter), row) {
+			t.Errorf("the table of defaults in docs/profiles.md has no %q", row)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func cosign(t *testing.T) string {
 	return path
 }
 
-// cosign accepts a bundle, offline, with the command of the README, and refuses it once
+// cosign accepts a bundle, offline, with the command of docs/trust.md, and refuses it once
 // a byte of manifest, statement or signature has changed, and for another key or another
 // type of statement.
 func TestCosign(t *testing.T) {
