@@ -25,7 +25,7 @@ const (
 	// vuHeadroom is the factor over the VUs that a system just within its SLOs needs.
 	vuHeadroom = 1.5
 	// maxDisplaced is how late the generator may start a slot before the slot counts
-	// as displaced, unless a latency bound is tighter (RULEBOOK, offered).
+	// as displaced, unless a latency bound is tighter (rule `offered` of docs/rulebook.md).
 	maxDisplaced = 100 * time.Millisecond
 )
 

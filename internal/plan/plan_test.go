@@ -19,7 +19,7 @@ func window(from, to time.Duration) plan.Window {
 	return plan.Window{Start: from * second, End: to * second}
 }
 
-// payment is DESIGN's example.
+// payment is a profile with every phase.
 var payment = spec.Load{
 	Unit: "tps", Target: 100, Warmup: 5 * second, Baseline: spec.Baseline{Rate: 25, For: 20 * second},
 	Ramp: 15 * second, Hold: 60 * second, Cooldown: 5 * second,

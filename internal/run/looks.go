@@ -12,7 +12,7 @@ import (
 )
 
 // looks are the interim looks at a running hold: the instants at which it is judged,
-// and then ends or is extended (RULEBOOK section 2c). A nil *looks has none.
+// and then ends or is extended (docs/calibration.md). A nil *looks has none.
 type looks struct {
 	plan      plan.Plan
 	undecided func(record.Run) []string

@@ -17,13 +17,13 @@ const (
 	// BaselineShare: the lower the load, the clearer what grows with it.
 	DefaultBaselineShare = 0.25
 	// DefaultBaselineFor gives the diagnosis 20 seconds of waits to compare with,
-	// as many as a hold has batches (RULEBOOK 2c).
+	// as many as a hold has batches (docs/calibration.md).
 	DefaultBaselineFor = 20 * time.Second
 	// DefaultRamp is slow enough for pools to grow and processors to clock up, so
 	// that the hold begins in a steady state.
 	DefaultRamp = 15 * time.Second
 	// DefaultHold is the shortest round time above 40 s, the least that the
-	// inferred test takes (RULEBOOK 2c).
+	// inferred test takes (docs/calibration.md).
 	DefaultHold = 60 * time.Second
 	// DefaultCooldown keeps the target rate after the hold, so that its last
 	// transactions run under the same load as its first.

@@ -9,7 +9,7 @@ import (
 
 // MaxLooks is the maximum number of interim looks at an undecided hold: at its end,
 // and at the end of each extension up to hold_max. The alpha of the inferred test is
-// spent over the looks, so that many of them would weaken each (RULEBOOK 2c).
+// spent over the looks, so that many of them would weaken each (docs/calibration.md).
 const MaxLooks = 4
 
 // holdMaxFault says why hold_max does not fit the hold; both are valid by themselves.

@@ -9,13 +9,13 @@ import (
 	"assay.dev/assay/internal/rulebook"
 )
 
-// retired are rules that no longer have a limit (RULEBOOK 1a).
+// retired are rules that no longer have a limit (docs/rulebook.md).
 var retired = map[string]refusal{rulebook.GeneratorLag: {
 	"generator-lag no longer has a limit: the generator's share of each latency is measured and judged separately",
 	"remove it",
 }}
 
-// rules reads the overrides of validity limits, under the RULEBOOK's ids.
+// rules reads the overrides of validity limits, under the ids of docs/rulebook.md.
 func (r *reader) rules(n *node) (all Rules) {
 	if !r.objectRefusing(n, nil, rulebook.IDs(func(rule rulebook.Rule) bool { return rule.Override }), retired) {
 		return all
@@ -54,9 +54,9 @@ func (r *reader) gap(n *node) *time.Duration {
 	return &d
 }
 
-// DefaultRules are the RULEBOOK's limits for a profile with these SLOs; none is
+// DefaultRules are the limits of docs/rulebook.md for a profile with these SLOs; none is
 // nil. The generator's lag has no limit: its share of each latency is measured, and
-// latencies are cleared of it (RULEBOOK 1a).
+// latencies are cleared of it (docs/rulebook.md).
 func DefaultRules(slos []SLO) Rules {
 	smallest := 0.0
 	for _, s := range slos {

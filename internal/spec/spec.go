@@ -72,7 +72,7 @@ const (
 	Exact      Aggregate = "exact"      // a count that must equal the bound: ledger's missing, duplicated
 )
 
-// Basis is how an SLO is decided (RULEBOOK section 2a).
+// Basis is how an SLO is decided (docs/rulebook.md).
 type Basis string
 
 // The bases.
@@ -181,7 +181,7 @@ func (s SLO) BasisIn(scope string) Basis {
 }
 
 // Rules are the limits of the validity rules that a profile may override;
-// DefaultRules gives the RULEBOOK's, Limits applies the overrides to them. nil is the
+// DefaultRules gives those of docs/rulebook.md, Limits applies the overrides to them. nil is the
 // default.
 type Rules struct {
 	GeneratorDrops *float64       `json:"generator_drops,omitempty"` // share of scheduled arrivals [0,1]

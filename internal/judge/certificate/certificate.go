@@ -14,7 +14,7 @@ import (
 // SchemaName is the value of Certificate.Schema.
 const SchemaName = "assay/certificate/v1"
 
-// Validity is how long a certificate is valid (RULEBOOK section 4).
+// Validity is how long a certificate is valid (docs/trust.md).
 const Validity = 90 * 24 * time.Hour
 
 // Certificate is certificate.json. Fields are added, never renamed; null is

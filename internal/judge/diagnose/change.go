@@ -17,8 +17,8 @@ const (
 )
 
 // changeWithin describes a change of latency within the judged window, and the component
-// that it is in. The change is found in latency alone, without looking at waits (WAITS
-// section 6). The load is the same before and after, and so does not explain it. Empty:
+// that it is in. The change is found in latency alone, without looking at waits
+// (docs/waits.md, Attribution). The load is the same before and after, and so does not explain it. Empty:
 // no change, several windows, or more than one rate.
 func (a *analysis) changeWithin(rows [][]float64) string {
 	load := a.run.Plan.Load

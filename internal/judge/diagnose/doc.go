@@ -7,7 +7,7 @@
 // record: the package reads no clock, file, network or random source; its
 // bootstrap draws from the run's own seed.
 //
-// The steps (WAITS section 6):
+// The steps (docs/waits.md, Attribution):
 //
 //	symptoms.go    what is wrong, according to the verdict
 //	columns.go     what each second of the record measured

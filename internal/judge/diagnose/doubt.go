@@ -188,8 +188,8 @@ func (d doubts) poolDoubt(name string) string {
 	return ""
 }
 
-// shareDoubt: the component must account for the growth of the time per transaction (WAITS
-// section 6).
+// shareDoubt: the component must account for the growth of the time per transaction
+// (docs/waits.md, Attribution).
 func (d doubts) shareDoubt(leader int) string {
 	grown := d.hold.mean() - d.hold.parts[d.index[ArrivalQueue]]
 	if !d.noBaseline {

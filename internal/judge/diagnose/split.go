@@ -80,7 +80,7 @@ type parts []float64
 //
 //	D_c = (sessions of class c / all sessions) * statement time / n
 //
-// (WAITS section 6). Statement time is the database's counter or, if there is none or
+// (docs/waits.md, Attribution). Statement time is the database's counter or, if there is none or
 // the samples show over a fifth more, the sampled time sessions/samples * seconds: the
 // counter lacks statements that have not ended.
 //
@@ -223,7 +223,7 @@ func (l *layout) acquiring(sum []float64) (pool, opening float64) {
 }
 
 // maxSampledRatio is the largest ratio of sampled to counted statement time with which
-// the counter is used (WAITS section 6: flag a gap over 20 %).
+// the counter is used (docs/waits.md, Attribution: flag a gap over 20 %).
 const maxSampledRatio = 1.2
 
 // statementTime is the time in statements, in ms. If no transaction timed out and the

@@ -15,18 +15,18 @@ import (
 // "no data".
 type Wait struct {
 	Event   string
-	Class   string  // commit, binlog, row lock, ... (WAITS section 4)
+	Class   string  // commit, binlog, row lock, ... (docs/waits.md, Events)
 	AAS     float64 // average active sessions: sessions sampled / samples taken
 	Share   float64 // of all active sessions (0,1]
 	Samples int64   // sessions sampled
 	// MsPerTransaction is the mean time that a transaction spent in it, by Little's law D =
-	// AAS / TPS (WAITS section 6). Sampled AAS is too low: proportions are more accurate
+	// AAS / TPS (docs/waits.md, Attribution). Sampled AAS is too low: proportions are more accurate
 	// than sums.
 	MsPerTransaction *float64
 	// BaselineMsPerTransaction is the same at the baseline load; 0 if the baseline was
 	// sampled and no sample showed it.
 	BaselineMsPerTransaction *float64
-	Inferred                 bool // from the session's state, not from a wait event (WAITS section 2)
+	Inferred                 bool // from the session's state, not from a wait event (docs/waits.md, Classify)
 	// Client is the neighbour whose sessions they are, of which a transaction has no part;
 	// empty: the load's.
 	Client string

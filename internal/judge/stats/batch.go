@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Batches is the number of groups of whole seconds of a judged window (RULEBOOK
-// section 2).
+// Batches is the number of groups of whole seconds of a judged window
+// (docs/calibration.md).
 const Batches = 20
 
 // Batch is a group of consecutive seconds. Windows at different rates are strata: they

@@ -4,8 +4,8 @@ package stats
 
 import "gonum.org/v1/gonum/mathext"
 
-// Alpha is the level at which one side of the binomial test decides (RULEBOOK
-// section 2). As the design effect comes from the same data, the error is larger than
+// Alpha is the level at which one side of the binomial test decides
+// (docs/calibration.md). As the design effect comes from the same data, the error is larger than
 // that: see Confidence.
 const Alpha = 0.01
 

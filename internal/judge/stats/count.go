@@ -8,7 +8,7 @@ import (
 )
 
 // MinAllowed is the smallest number of allowed violations with which a counted
-// condition can hold (RULEBOOK section 2a): with fewer, the result would be chance.
+// condition can hold (docs/rulebook.md): with fewer, the result would be chance.
 const MinAllowed = 5
 
 // Allowed is the largest number of violations of n samples within a share of q,
@@ -47,7 +47,7 @@ func Needed(q float64) int64 {
 	return (MinAllowed*billion + each - 1) / each
 }
 
-// Count decides on k violations of n samples, for this run only (RULEBOOK section 2a).
+// Count decides on k violations of n samples, for this run only (docs/rulebook.md).
 // With A = Allowed(q, n):
 //
 //	Holds      k <= A/2 and A >= MinAllowed

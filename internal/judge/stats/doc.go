@@ -7,6 +7,6 @@
 // Input: counts by second or by batch, a batch being consecutive seconds of the judged
 // windows. Output: outcomes, design effects, correlation times, intervals, trends. All
 // functions are pure, and document their formula, its source, and their result without
-// data. RULEBOOK section 2 is the specification; Confidence, MinFactor, FewFactor and
+// data. docs/calibration.md is the specification; Confidence, MinFactor, FewFactor and
 // BatchFactor come from the calibration tests (docs/calibration.md).
 package stats

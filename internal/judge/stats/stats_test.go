@@ -31,7 +31,7 @@ func TestTailsAreSumsOfTheBinomial(t *testing.T) {
 	})
 }
 
-// RULEBOOK section 2 names the smallest samples without a violation.
+// The smallest samples without a violation that decide at 95 % and at 99 %.
 func TestSmallestSamplesWithoutViolations(t *testing.T) {
 	for _, tt := range []struct {
 		q, alpha float64

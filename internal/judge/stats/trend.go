@@ -4,7 +4,7 @@ package stats
 
 import "math"
 
-// trendLevel is the confidence of a trend's interval (RULEBOOK section 1,
+// trendLevel is the confidence of a trend's interval (docs/rulebook.md,
 // steady).
 const trendLevel = 0.99
 

@@ -41,7 +41,7 @@ type decision struct {
 	window  *int // the one that fails by itself, from 1, or the first where all together do not
 }
 
-// decide applies a criterion to an SLO (RULEBOOK sections 1a, 2a and 2b). PASS is
+// decide applies a criterion to an SLO (docs/rulebook.md). PASS is
 // decided on violations as measured, FAIL on those cleared of the generator's share.
 // Where the run is undecided, and the measured and the cleared violations by
 // themselves would give different outcomes, the generator hides what the system did.

@@ -2,8 +2,8 @@
 
 package verdict
 
-// Outcome is a verdict in one word. Outcomes are ordered by the precedence of RULEBOOK
-// section 2: the worse of two is the greater. The zero value is "not decided yet".
+// Outcome is a verdict in one word. Outcomes are ordered by the precedence of
+// docs/rulebook.md: the worse of two is the greater. The zero value is "not decided yet".
 type Outcome int
 
 // The outcomes, from the best to the worst.
@@ -42,8 +42,8 @@ func OutcomeOf(word string) (o Outcome, ok bool) {
 	return 0, false
 }
 
-// ExitCode is the exit code of a command that ends with this outcome (DESIGN
-// section 4).
+// ExitCode is the exit code of a command that ends with this outcome
+// (docs/design.md, Verdict).
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Pass:

@@ -5,7 +5,7 @@ import (
 )
 
 func TestPrecedence(t *testing.T) {
-	order := []Outcome{0, Pass, Inconclusive, Fail, Invalid, LostWrite} // RULEBOOK section 2
+	order := []Outcome{0, Pass, Inconclusive, Fail, Invalid, LostWrite} // docs/rulebook.md
 	for i, a := range order {
 		for j, b := range order {
 			if got := Worse(a, b); got != order[max(i, j)] {

@@ -114,7 +114,7 @@ func (e *evidence) withoutDisplaced(counted []stats.Batch) []stats.Batch {
 }
 
 // generatorLag: whether the time that the generator itself added to the latencies
-// decides the verdict (RULEBOOK section 1a). Where it does not, its figures are shown. It
+// decides the verdict (docs/rulebook.md). Where it does not, its figures are shown. It
 // decides nothing in a run that was aborted by what others measured; transactions that the
 // abort interrupted are counted as the generator's share.
 func generatorLag(e *evidence) Rule {

@@ -10,7 +10,7 @@ import (
 )
 
 // minThroughput is the share of scheduled transactions that must complete
-// (RULEBOOK section 2c, throughput).
+// (docs/slos.md, Conditions).
 const minThroughput = 0.99
 
 // Throughput is an implicit SLO of every profile.

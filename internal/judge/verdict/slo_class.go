@@ -31,7 +31,7 @@ func (c class) of(e *evidence) *evidence {
 
 // judgeClasses judges each endpoint by itself: a fast and frequent one must not hide
 // another. As there may be a thousand, an endpoint fails only after Holm's correction
-// over all endpoints of the SLO (RULEBOOK section 2b).
+// over all endpoints of the SLO (docs/rulebook.md).
 func judgeClasses(e *evidence) (all []class) {
 	for _, s := range e.Plan.Profile.WholeSLOs() {
 		if metric.JudgesEndpoints(s.Metric) == nil || s.Aggregate == spec.Max {

@@ -15,10 +15,10 @@ import (
 // judgeGauge decides an SLO on a gauge, such as replica lag or queue depth, by one
 // reading for each judged second: the largest over all series. The readings are always
 // counted, never inferred: of a level that takes ten seconds to change, 600 readings
-// have only some 30 independent ones (RULEBOOK 2a: a batch of 30 s holds twelve
+// have only some 30 independent ones (docs/rulebook.md: a batch of 30 s holds twelve
 // correlation times of 2.5 s at most). A second without a reading of every series may
 // have broken the bound, so that a gap never passes. Each window must hold by itself
-// (RULEBOOK 2b).
+// (docs/rulebook.md).
 func judgeGauge(e *evidence, s spec.SLO) SLO {
 	d := s.Descriptor()
 	out := newSLO(s, unitOf(e, s))

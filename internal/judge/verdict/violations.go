@@ -19,7 +19,7 @@ type violations struct {
 	// counted exactly.
 	certain, possible []stats.Batch
 	// cleared are the certain violations without the time that the generator itself
-	// added (RULEBOOK section 1a).
+	// added (docs/rulebook.md).
 	cleared []stats.Batch
 	// booked are the samples of a rate that belong to a judged second for certain; only
 	// those of other senders may not, and then the violations are uncertain too.

@@ -10,7 +10,7 @@ import (
 // Scale is the resolution at which we record. Bucket i of scale s holds the
 // values in (b^i, b^(i+1)] with b = 2^(2^-s), as OpenTelemetry's exponential
 // histograms do. At scale 7 b = 1.00543, and the geometric midpoint of a bucket
-// is within 0.28 % of each of its values (DESIGN: at most 0.5 %).
+// is within 0.28 % of each of its values (docs/design.md: at most 0.5 %).
 const Scale = 7
 
 // minScale is the coarsest scale accepted from other senders: the whole range of

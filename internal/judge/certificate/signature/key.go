@@ -26,7 +26,7 @@ import (
 // Kind is a type of key.
 type Kind string
 
-// The types of key that may sign a certificate (RULEBOOK section 4).
+// The types of key that may sign a certificate (docs/trust.md).
 const (
 	Ed25519   Kind = "ed25519" // pure, not pre-hashed
 	ECDSAP256 Kind = "ecdsa-p256"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package effect estimates by what ratio runs B differ from runs A, and whether that is
-// a change, no change, or undetermined (RULEBOOK section 5).
+// a change, no change, or undetermined (docs/comparing.md).
 //
 // Input: one number above 0 for each run, in pairs or in two groups, and a tolerance.
 // Output: an Effect and a Decision. The unit is the run, never the request: the

@@ -26,7 +26,7 @@ const (
 	commitEvent  = "Commit" // a commit without wait event and state
 )
 
-// activity returns what the session is doing or waiting for (WAITS sections 2 and 4), without
+// activity returns what the session is doing or waiting for (docs/waits.md, Classify and Events), without
 // its digest: a row lock; else the wait in progress; else a class inferred from the session's
 // state; else CPU, also inferred. The event is the wait's name without the prefix wait/, or
 // the state, or cpu.

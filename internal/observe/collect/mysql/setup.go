@@ -42,7 +42,7 @@ const (
 )
 
 // consumers are needed. By default MySQL enables all but events_waits_current, MariaDB
-// 10.11 all but the first two (WAITS section 3).
+// 10.11 all but the first two (docs/waits.md, Instruments).
 var consumers = setup{
 	table: "setup_consumers", mark: "assay: consumer to restore", kind: "consumer/",
 	missing: "s.ENABLED = 'NO' AND s.NAME IN " + list([]string{
