@@ -23,7 +23,7 @@ func Tool() record.Tool {
 		}
 	}
 	for _, m := range info.Deps {
-		if m.Path == "go.k6.io/k6" {
+		if m.Path == "go.k6.io/k6/v2" {
 			t.K6 = m.Version
 		}
 	}
