@@ -6,6 +6,9 @@
 #   docker run --rm assay:local --help
 #   docker run --rm --entrypoint k6 assay:local version
 #
+# The image also has bin/notices.txt (`make notices`), the terms of the third-party code in
+# the program, if that file is there.
+#
 # The program contains the public certificate authorities. Others are read from
 # /etc/ssl/certs, if they are mounted there.
 FROM scratch

@@ -161,8 +161,13 @@ bench: build ## Measure judging, collector, generator and coordinator, as ratios
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
 
+.PHONY: notices
+notices: ## Write the notices of the third-party code that bin/assay links to bin/notices.txt; fails if a module has no licence file
+	mkdir -p bin
+	GO="$(GO)" .ci/notices ./cmd/assay >bin/notices.txt || { rm -f bin/notices.txt; exit 1; }
+
 .PHONY: image
-image: build ## Build the container image assay:local
+image: build notices ## Build the container image assay:local
 	sh docker/setup.sh
 	docker build --tag assay:local .
 

@@ -25,7 +25,7 @@ func Tool() record.Tool {
 		}
 	}
 	for _, m := range info.Deps {
-		if m.Path == "go.k6.io/k6" || m.Path == "go.k6.io/k6/v2" {
+		if m.Path == "go.k6.io/k6/v2" {
 			t.K6 = m.Version
 		}
 	}

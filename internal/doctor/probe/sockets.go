@@ -1,22 +1,26 @@
 package probe
 
 import (
-	"context"
-	stdnet "net"
+	"net"
+	"net/netip"
 	"slices"
 
-	"github.com/shirou/gopsutil/v4/net"
+	"assay.dev/assay/internal/observe/collect/host"
 )
 
-// holding are the states in which a connection holds its local port.
-var holding = []string{"ESTABLISHED", "TIME_WAIT"}
-
 // taken counts the connections from this machine to one of the addresses that hold a
-// local port. If the table of connections cannot be read it returns 0.
-func taken(ctx context.Context, ips []stdnet.IP, port int) (n int) {
-	all, _ := net.ConnectionsWithoutUidsWithContext(ctx, "tcp")
-	for _, c := range all {
-		if slices.Contains(holding, c.Status) && int(c.Raddr.Port) == port && slices.ContainsFunc(ips, stdnet.ParseIP(c.Raddr.IP).Equal) {
+// local port. If the table of connections cannot be read it returns 0. The tables are
+// those of the folder /proc, or of a copy.
+func taken(proc string, ips []net.IP, port int) (n int) {
+	var to []netip.AddrPort
+	for _, ip := range ips {
+		if a, ok := netip.AddrFromSlice(ip); ok {
+			to = append(to, netip.AddrPortFrom(a.Unmap(), uint16(port)))
+		}
+	}
+	all, _ := host.Sockets(proc)
+	for _, s := range all {
+		if (s.State == host.Established || s.State == host.TimeWait) && slices.Contains(to, s.Remote) {
 			n++
 		}
 	}

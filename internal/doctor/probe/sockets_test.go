@@ -1,19 +1,18 @@
 package probe
 
 import (
-	"context"
 	"encoding/binary"
 	"net"
 	"path/filepath"
 	"testing"
 
-	"github.com/shirou/gopsutil/v4/common"
+	"github.com/prometheus/procfs"
 )
 
-// procIn is a context in which gopsutil reads these files.
-func procIn(t *testing.T, files map[string]string) context.Context {
+// procIn is a folder /proc with these files.
+func procIn(t *testing.T, files map[string]string) string {
 	t.Helper()
-	return context.WithValue(t.Context(), common.EnvKey, common.EnvMap{common.HostProcEnvKey: filepath.Join(tree(t, files), "proc")})
+	return filepath.Join(tree(t, files), "proc")
 }
 
 func TestTaken(t *testing.T) {
@@ -21,7 +20,7 @@ func TestTaken(t *testing.T) {
 		t.Fatal("the table below is for a little-endian machine")
 	}
 	const header, rest = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n", " 00000000:00000000 00:00000000 00000000     0        0 1\n"
-	ctx := procIn(t, map[string]string{
+	proc := procIn(t, map[string]string{
 		"proc/net/tcp": header +
 			"   0: 0100007F:8D3E 0100007F:1F90 01" + rest + // to 127.0.0.1:8080, open
 			"   1: 0100007F:8D40 0100007F:1F90 06" + rest + // just closed
@@ -35,7 +34,7 @@ func TestTaken(t *testing.T) {
 	})
 	ip4, ip6 := net.IPv4(127, 0, 0, 1), net.IPv6loopback
 	for want, ips := range map[int][]net.IP{3: {ip4}, 1: {ip6}, 4: {ip4, ip6}, 0: {net.IPv4(10, 0, 0, 1)}} {
-		if got := taken(ctx, ips, 8080); got != want {
+		if got := taken(proc, ips, 8080); got != want {
 			t.Errorf("%v: %d, want %d", ips, got, want)
 		}
 	}
@@ -55,7 +54,7 @@ func TestTakenHere(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	remote := conn.RemoteAddr().(*net.TCPAddr)
-	if got := taken(t.Context(), []net.IP{remote.IP}, remote.Port); got != 1 {
+	if got := taken(procfs.DefaultMountPoint, []net.IP{remote.IP}, remote.Port); got != 1 {
 		t.Errorf("%d connections to %s", got, address)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"assay.dev/assay/internal/observe/collect/host"
 	"assay.dev/assay/internal/observe/collect/service"
 )
@@ -54,7 +56,7 @@ func ExamineTarget(ctx context.Context, u *url.URL) (t Target) {
 		return t
 	}
 	if n, err := strconv.Atoi(port); err == nil {
-		t.Taken = taken(ctx, ips, n)
+		t.Taken = taken(procfs.DefaultMountPoint, ips, n)
 	}
 	if u.Scheme == "https" {
 		t.TLS, t.Trust = handshake(ctx, conn, name)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
-	"go.k6.io/k6/lib/netext/httpext"
+	"go.k6.io/k6/v2/lib/netext/httpext"
 
 	"assay.dev/assay/internal/observe/collect/host"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.k6.io/k6/lib"
-	"go.k6.io/k6/lib/netext"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
 )
 
 // fields has the fields of k6's runner that the guard needs.

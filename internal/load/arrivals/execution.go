@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-	"go.k6.io/k6/errext"
-	"go.k6.io/k6/lib"
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/errext"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/load/mark"

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go.k6.io/k6/lib"
-	"go.k6.io/k6/lib/executor"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/executor"
 )
 
 // slowVU is a VU of a slow system: each iteration takes this long.

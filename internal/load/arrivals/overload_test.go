@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/testing/budget"

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 )
 
 // Pauses are the think times of a VU's current transaction: what its script waits in the

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 )
 
 // Pauses are taken as asked for, up to the profile's limit, and end with the run. Each is

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/lib"
 )
 
 // process is what the executors of one k6 process share: with several flows there is one

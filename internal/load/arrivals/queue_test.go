@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/plan"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/lib"
 	"pgregory.net/rapid"
 
 	"assay.dev/assay/internal/plan"

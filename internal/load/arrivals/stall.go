@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 )
 
 // Times of the heartbeat that detects when the generator itself stalls.

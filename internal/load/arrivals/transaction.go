@@ -3,7 +3,7 @@ package arrivals
 import (
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/mark"
 )

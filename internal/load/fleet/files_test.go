@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/lib"
 
 	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/spec"

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/lib"
 
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"

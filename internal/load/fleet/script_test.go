@@ -46,7 +46,7 @@ func TestLogsHoldNoPartOfASecret(t *testing.T) {
 	}
 }
 
-// Logs of k6 v1.8.1, and the line shown of each.
+// Logs of k6 v2.2.0, and the line shown of each.
 func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{"", ""},

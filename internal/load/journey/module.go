@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"go.k6.io/k6/js/common"
-	"go.k6.io/k6/js/modules"
+	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/js/modules"
 
 	"assay.dev/assay/internal/load/arrivals"
 )

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.k6.io/k6/js/modules"
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/js/modules"
+	"go.k6.io/k6/v2/lib"
 
 	"assay.dev/assay/internal/load/arrivals"
 )

@@ -43,7 +43,7 @@ var errorTexts = []struct{ text, class string }{
 }
 
 // requestClass is the class of a failed request by k6's tags error_code, error and
-// status. The ranges of codes are those of k6 v1.8, lib/netext/httpext/error_codes.go.
+// status. The ranges of codes are those of k6 v2, lib/netext/httpext/error_codes.go.
 func requestClass(code int, text, status string) string {
 	switch {
 	case code == 1050:

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go.k6.io/k6/lib/netext/httpext"
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/lib/netext/httpext"
+	"go.k6.io/k6/v2/metrics"
 	"gopkg.in/guregu/null.v3"
 
 	"assay.dev/assay/internal/load/arrivals"

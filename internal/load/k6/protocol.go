@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 	"google.golang.org/grpc/codes"
 
 	"assay.dev/assay/internal/observe/metric"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/observe/metric"

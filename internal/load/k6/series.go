@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/answer"
 	"assay.dev/assay/internal/load/arrivals"

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	k6cmd "go.k6.io/k6/cmd"
-	"go.k6.io/k6/errext/exitcodes"
-	"go.k6.io/k6/output"
+	k6cmd "go.k6.io/k6/v2/cmd"
+	"go.k6.io/k6/v2/errext/exitcodes"
+	"go.k6.io/k6/v2/output"
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/internal/crash"

@@ -4,17 +4,17 @@ import (
 	"net/http"
 	"strconv"
 
-	"go.k6.io/k6/ext"
-	"go.k6.io/k6/js/modules"
-	k6http "go.k6.io/k6/js/modules/k6/http"
-	"go.k6.io/k6/lib"
+	"go.k6.io/k6/v2/ext"
+	"go.k6.io/k6/v2/js/modules"
+	k6http "go.k6.io/k6/v2/js/modules/k6/http"
+	"go.k6.io/k6/v2/lib"
 
 	"assay.dev/assay/internal/load/answer"
 )
 
 // Register lets scripts import our k6/http, which is k6's own with marked requests and
 // limited answers. k6
-// v1.8 looks extensions up after its own modules, by name; only modules.Register, which is
+// v2 looks extensions up after its own modules, by name; only modules.Register, which is
 // not used here, wants names that begin with k6/x/. That way VUs, setup() and teardown()
 // are reached without k6's private fields.
 func (m *Marks) Register() {

@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
-	_ "github.com/grafana/xk6-sql"   // k6/x/sql
-	xk6 "github.com/grafana/xk6-sql/sql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"go.k6.io/k6/js/modules"
+	"go.k6.io/k6/v2/js/modules"
+
+	"assay.dev/assay/internal/load/sql/xk6sql"
 )
 
 // bytesSent counts the bytes that scripts have sent to databases: SQL does not use the
@@ -34,10 +34,9 @@ func Register() {
 			return dialCounted(ctx, network, address)
 		})
 	}
-	xk6.RegisterModule("mysql")
 	// Under the name that k6/x/sql/driver/postgres looks for.
 	dbsql.Register("postgres", pgxDriver{})
-	xk6.RegisterModule("postgres")
+	xk6sql.Register("mysql", "postgres")
 	modules.Register(ImportPath, root{})
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"go.k6.io/k6/js/modules"
-	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/v2/js/modules"
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/observe/database"
 )

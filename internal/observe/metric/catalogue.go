@@ -311,7 +311,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: DBAborted, Kind: Counter, Abort: "rate>5 for 10s", Protects: theDatabase, Text: "connections that were not established, or ended without being closed: " + Variables(DBAborted).text()},
 	),
 
-	// k6 v1.8 (metrics/builtin.go), by the second in which the transaction was
+	// k6 v2 (metrics/builtin.go), by the second in which the transaction was
 	// scheduled. A worker keeps the labels scenario and name, and those by which an SLO
 	// selects.
 	sentBy(

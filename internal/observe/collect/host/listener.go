@@ -2,40 +2,47 @@ package host
 
 import (
 	"context"
-	stdnet "net"
+	"net"
 	"slices"
+	"sort"
 
-	"github.com/shirou/gopsutil/v4/net"
-	running "github.com/shirou/gopsutil/v4/process"
+	"github.com/prometheus/procfs"
 )
 
 // Listener finds the process on this machine that listens on a TCP port, at an address of
 // the named host or at all addresses. It returns false if there is none, if this process
 // may not see it, or if it is a proxy to a container.
 func Listener(ctx context.Context, name string, port int) (pid int, ok bool) {
-	addresses, err := stdnet.DefaultResolver.LookupHost(ctx, name)
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
 		return 0, false
 	}
-	addresses = append(addresses, "0.0.0.0", "::", "*")
-	sockets, err := net.ConnectionsWithContext(ctx, "tcp")
-	if err != nil {
-		return 0, false
-	}
+	addresses = append(addresses, "0.0.0.0", "::")
+	sockets, _ := Sockets(procfs.DefaultMountPoint) // those of one table will do
 	for _, s := range sockets {
-		if s.Status == "LISTEN" && int(s.Laddr.Port) == port && s.Pid != 0 && slices.Contains(addresses, s.Laddr.IP) {
-			return int(s.Pid), !isProxy(ctx, s.Pid)
+		if s.State != listening || int(s.Local.Port()) != port || !slices.Contains(addresses, s.Local.Addr().String()) {
+			continue
+		}
+		if p, found := owner(s); found {
+			name, err := p.Comm()
+			return p.PID, err != nil || name != "docker-proxy" // which Docker runs for a container's port
 		}
 	}
 	return 0, false
 }
 
-// isProxy reports whether it is the process that Docker runs for a container's port.
-func isProxy(ctx context.Context, pid int32) bool {
-	p, err := running.NewProcessWithContext(ctx, pid)
+// owner finds the oldest process that has the socket open.
+func owner(s Socket) (procfs.Proc, bool) {
+	all, err := procfs.AllProcs()
 	if err != nil {
-		return false
+		return procfs.Proc{}, false
 	}
-	name, err := p.NameWithContext(ctx)
-	return err == nil && name == "docker-proxy"
+	sort.Sort(all)
+	for _, p := range all {
+		open, err := p.FileDescriptorTargets()
+		if err == nil && slices.Contains(open, "socket:["+s.inode+"]") {
+			return p, true
+		}
+	}
+	return procfs.Proc{}, false
 }
