@@ -113,7 +113,6 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const root = "assay.dev/assay/internal/"
 	for all := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
 			ImportPath, Dir  string
