@@ -16,6 +16,7 @@ func addVersion(root *cobra.Command) {
 	text := version.Text(root.Name(), certificate.SchemaVersion)
 	root.Version = version.Program
 	root.SetVersionTemplate(text)
+	root.InitDefaultVersionFlag()
 	root.AddCommand(&cobra.Command{
 		Use: "version", Short: "Print the versions of the program, its rulebook and its parts", Args: NoArguments,
 		Example: "  " + root.Name() + " version",

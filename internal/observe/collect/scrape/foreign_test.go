@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/internal/foreign"
 )
 
-// hostile are expositions that no service should send. The first panics in expfmt v0.70.
+// hostile are expositions that no service should send. The first one makes older versions of
+// expfmt panic.
 var hostile = []string{
 	"# TYPE http_request_duration_seconds gauge\n{\"http_request_duration_seconds\"=\"a\"}1",
 	"# TYPE jobs gauge\n{\"jobs\"=\"a\"}1", "{\"jobs\"}", "{\"jobs\",}1", "{\"\"}1", "{", "jobs{", "jobs{a=\"", "jobs{a=\"\\", "jobs 1 2 3",
@@ -33,9 +34,6 @@ func TestHostileExpositions(t *testing.T) {
 		if _, err := Parse([]byte(text), isJobs); err != nil && (strings.Contains(err.Error(), "\n") || len(err.Error()) > 400) {
 			t.Errorf("%.60q: an error of %d bytes: %.500s", text, len(err.Error()), err)
 		}
-	}
-	if _, err := Parse([]byte(hostile[0]), isJobs); !errors.Is(err, foreign.ErrUnreadable) || strings.ContainsAny(err.Error(), "()") {
-		t.Errorf("%v: a panic is told apart by nobody, or told to everybody", err)
 	}
 }
 
