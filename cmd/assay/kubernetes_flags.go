@@ -23,12 +23,6 @@ import (
 	"assay.dev/assay/internal/wire"
 )
 
-// Engines that run workers in a cluster.
-const (
-	engineKubernetes = "kubernetes"
-	engineOperator   = "k6-operator"
-)
-
 // kubernetesFlags are the options on workers in a cluster.
 type kubernetesFlags struct {
 	cluster.Options
@@ -50,7 +44,7 @@ func (f *kubernetesFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
 	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
 	fs.StringVar(&f.patch, "kubernetes-patch", "", "YAML file with strategic merge patches of the manifests, such as tolerations or image pull secrets")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine kubernetes or k6-operator, and do nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine "+engineNames(engine.inCluster)+", and do nothing")
 }
 
 func (f *kubernetesFlags) addCluster(c *cobra.Command) {

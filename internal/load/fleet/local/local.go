@@ -14,7 +14,6 @@ import (
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/load/fleet"
-	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/servers/scratch"
 	"assay.dev/assay/internal/wire"
@@ -121,9 +120,6 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 
 // Obstacles is empty: a process either starts or fails.
 func (f *Fleet) Obstacles() []string { return nil }
-
-// Pods is nil.
-func (f *Fleet) Pods(context.Context) map[string]record.Pod { return nil }
 
 // Resume lets suspended workers go on: they must hear that they are to stop.
 func (f *Fleet) Resume() {
