@@ -98,7 +98,7 @@ GitHub Actions, the Markdown is appended to it.`,
   # The same, started from here by SSH.
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
     --engine exec --workers 4 --listen 10.0.0.5:7077 -- \
-    'ssh load-$ASSAY_WORKER "ASSAY_JOIN_TOKEN=$ASSAY_JOIN_TOKEN assay worker --join $ASSAY_JOIN"'
+    'echo $ASSAY_JOIN_TOKEN | ssh load-$ASSAY_WORKER "ASSAY_JOIN_TOKEN=\$(cat) assay worker --join $ASSAY_JOIN"'
 
   # Continue such a run, whose coordinator was killed under load, within 30 s.
   export ASSAY_JOIN_TOKEN=...
