@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,10 +88,12 @@ func (c *commands) start(args []string, number int, l fleet.Launch) error {
 // maxLine is how much of a command's last line is shown, bytes.
 const maxLine = 300
 
-// environment is that of this process without its own variables and without secrets.
+// environment is that of this process without its own variables and without secrets. What each
+// worker needs stays: a path may contain a short password.
 func environment() (all []string) {
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); !strings.HasPrefix(name, "ASSAY_") && !mask.Holds(value) {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains(passed, name) || !strings.HasPrefix(name, "ASSAY_") && !mask.Holds(value) {
 			all = append(all, pair)
 		}
 	}

@@ -39,6 +39,9 @@ type Fleet struct {
 // process may set it (root): a worker needs little CPU, but needs it without delay.
 const niceness = -10
 
+// passed are the variables that each worker needs of this process's environment.
+var passed = []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
 // Start starts each worker as `assay worker --join ADDRESS`. When one cannot be started
 // the others are killed.
 func (e Engine) Start(_ context.Context, l fleet.Launch) (fleet.Workers, error) {
@@ -64,7 +67,7 @@ func (f *Fleet) start(executable, url, token string) error {
 	// Not the database's DSN and not the signing key: the coordinator sends what a
 	// profile allows.
 	cmd.Env = []string{wire.EnvJoinToken + "=" + token}
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range passed {
 		if value, set := os.LookupEnv(name); set {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
