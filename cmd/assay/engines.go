@@ -22,26 +22,27 @@ const (
 
 // engine is one way to start workers.
 type engine struct {
-	name    string
-	here    bool // workers run on this machine, and reach the coordinator by loopback
-	command bool // it takes a command after --
-	cluster bool // it has manifests, for --dry-run and for a coordinator in the cluster
+	name     string
+	here     bool // workers run on this machine, and reach the coordinator by loopback
+	command  bool // it takes a command after --
+	cluster  bool // it has manifests, for --dry-run and for a coordinator in the cluster
+	operator bool // the k6-operator makes the pods
 	// connect makes the engine of the runs; nil: the run needs none.
-	connect func(f *fleetFlags, c *cobra.Command, runs []run.Options) error
+	connect func(f *fleetFlags, e engine, c *cobra.Command, runs []run.Options) error
 }
 
 // engines are all of them: what the command line says of engines follows from this table.
 var engines = []engine{
 	{name: engineLocal, here: true},
 	{name: engineJoin},
-	{name: engineExec, command: true, connect: func(f *fleetFlags, _ *cobra.Command, runs []run.Options) error {
+	{name: engineExec, command: true, connect: func(f *fleetFlags, _ engine, _ *cobra.Command, runs []run.Options) error {
 		for i := range runs {
 			runs[i].Engine = local.Command{Args: f.command}
 		}
 		return nil
 	}},
 	{name: engineKubernetes, cluster: true, connect: (*fleetFlags).connectCluster},
-	{name: engineOperator, cluster: true, connect: (*fleetFlags).connectCluster},
+	{name: engineOperator, cluster: true, operator: true, connect: (*fleetFlags).connectCluster},
 }
 
 // engineNames lists the names of engines: "a, b or c".
@@ -75,8 +76,8 @@ func (f *fleetFlags) chosen() (e engine) {
 
 // connect makes the engine of the runs. A dry run prints the manifests instead.
 func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
-	if connect := f.chosen().connect; connect != nil {
-		return connect(f, c, runs)
+	if e := f.chosen(); e.connect != nil {
+		return e.connect(f, e, c, runs)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
 
 // connectCluster makes the engine of runs in a cluster, whose coordinator is this process. If
 // it is a dry run, it prints the manifests instead.
-func (f *fleetFlags) connectCluster(c *cobra.Command, runs []run.Options) error {
+func (f *fleetFlags) connectCluster(e engine, c *cobra.Command, runs []run.Options) error {
 	for i, o := range runs {
 		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
 			return err
@@ -63,12 +63,12 @@ func (f *fleetFlags) connectCluster(c *cobra.Command, runs []run.Options) error 
 		if err := checkTarget(o); err != nil {
 			return err
 		}
-		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, f.engine)
+		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, e)
 		if err != nil {
 			return err
 		}
 		if coordinatorPod() == nil { // else the whole patch was checked before
-			all, err := f.kubernetes.manifests(c.Context(), o, f.engine, "https://"+o.Join.Told())
+			all, err := f.kubernetes.manifests(c.Context(), o, e, "https://"+o.Join.Told())
 			if err == nil {
 				err = s.Patch.Check(all)
 			}

@@ -173,7 +173,7 @@ func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.O
 	if err != nil {
 		return err
 	}
-	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.engine, unknownAddress)
+	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.chosen(), unknownAddress)
 	if err != nil {
 		return err
 	}
