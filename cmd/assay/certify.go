@@ -45,7 +45,7 @@ type certifyFlags struct {
 func newCertify() *cobra.Command {
 	f := certifyFlags{make: trial.Run}
 	c := &cobra.Command{
-		Use:   "certify PROFILE...",
+		Use:   "certify PROFILE... [-- COMMAND]",
 		Short: "Run profiles and certify: PASS, FAIL, INVALID or INCONCLUSIVE",
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
@@ -73,6 +73,11 @@ kubernetes it starts workers as pods in a cluster, and with --engine k6-operator
 runners of the k6-operator; they must reach --listen or --advertise. To run all of it
 in the cluster: assay kubernetes certify.
 
+With --engine exec it runs the command after -- once for each worker, which is to start
+"assay worker --join $ASSAY_JOIN" here or elsewhere, with the token of ASSAY_JOIN_TOKEN,
+and to end with it. ASSAY_WORKER is its number, from 0. A single argument is for the
+shell.
+
 The run folder has the certificate as certificate.json, certificate.html (with
 charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
 GitHub Actions, the Markdown is appended to it.`,
@@ -90,16 +95,22 @@ GitHub Actions, the Markdown is appended to it.`,
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
     --engine join --workers 4 --listen 10.0.0.5:7077
 
+  # The same, started from here by SSH.
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
+    --engine exec --workers 4 --listen 10.0.0.5:7077 -- \
+    'echo $ASSAY_JOIN_TOKEN | ssh load-$ASSAY_WORKER "ASSAY_JOIN_TOKEN=\$(cat) assay worker --join $ASSAY_JOIN"'
+
   # Continue such a run, whose coordinator was killed under load, within 30 s.
   export ASSAY_JOIN_TOKEN=...
   assay certify --resume runs/20261123T141434Z-checkout-d60c`,
 		Args: func(c *cobra.Command, args []string) error {
+			args = f.fleet.takeCommand(c, args)
 			if f.fleet.resume != "" {
 				return nil // the run has its profile
 			}
 			return cli.Arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment")(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
+		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, f.fleet.takeCommand(c, args)) },
 	}
 	f.AddSystem(c)
 	f.fleet.add(c)
@@ -125,10 +136,8 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	if f.fleet.inCluster() {
-		if err := f.fleet.connect(c, runs); err != nil || f.fleet.kubernetes.dryRun {
-			return err
-		}
+	if err := f.fleet.connect(c, runs); err != nil || f.fleet.kubernetes.dryRun {
+		return err
 	}
 	if f.headroom != 0 {
 		if f.Remote || f.fleet.resume != "" {
@@ -185,7 +194,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 				"--k6-out holds a password or token, which every user of the workers' hosts can read")
 		}
 	}
-	f.Remote = f.fleet.engine != engineLocal
+	f.Remote = !f.fleet.chosen().here
 	shared, err := f.Options(c, file)
 	if err != nil {
 		return nil, err

@@ -19,12 +19,6 @@ import (
 	"assay.dev/assay/internal/wire"
 )
 
-// Where workers come from.
-const (
-	engineLocal = "local"
-	engineJoin  = "join"
-)
-
 // envListen names the address for --listen, as in a container. It is for workers that run
 // elsewhere: if they wait already, they must not join a run that starts its own.
 const envListen = "ASSAY_LISTEN"
@@ -34,14 +28,15 @@ type fleetFlags struct {
 	engine  string
 	weights string
 	join    run.Join
-	resume  string // run folder
+	resume  string   // run folder
+	command []string // after --: starts a worker
 
 	kubernetes kubernetesFlags
 }
 
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	f.addEngine(c, engineLocal, "where workers come from: local, join, kubernetes or k6-operator")
+	f.addEngine(c, engineLocal, "where workers come from: "+engineNames(anyEngine))
 	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default: ASSAY_LISTEN if workers run elsewhere; with --engine local a free port of loopback)")
 	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
@@ -58,14 +53,9 @@ func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 }
 
-// inCluster reports whether workers run in a cluster.
-func (f *fleetFlags) inCluster() bool {
-	return f.engine == engineKubernetes || f.engine == engineOperator
-}
-
-// connect makes the engine of the runs, whose coordinator is this process. If it is a dry
-// run, it prints the manifests instead.
-func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
+// connectCluster makes the engine of runs in a cluster, whose coordinator is this process. If
+// it is a dry run, it prints the manifests instead.
+func (f *fleetFlags) connectCluster(e engine, c *cobra.Command, runs []run.Options) error {
 	for i, o := range runs {
 		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
 			return err
@@ -73,12 +63,12 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 		if err := checkTarget(o); err != nil {
 			return err
 		}
-		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, f.engine)
+		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, e)
 		if err != nil {
 			return err
 		}
 		if coordinatorPod() == nil { // else the whole patch was checked before
-			all, err := f.kubernetes.manifests(c.Context(), o, f.engine, "https://"+o.Join.Told())
+			all, err := f.kubernetes.manifests(c.Context(), o, e, "https://"+o.Join.Told())
 			if err == nil {
 				err = s.Patch.Check(all)
 			}
@@ -107,11 +97,8 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 
 // apply sets the options of a run.
 func (f *fleetFlags) apply(o *run.Options) error {
-	if !slices.Contains([]string{engineLocal, engineJoin, engineKubernetes, engineOperator}, f.engine) {
-		return cli.Usage("for example: --engine kubernetes", "--engine is %q: it must be local, join, kubernetes or k6-operator", f.engine)
-	}
-	if f.kubernetes.dryRun && !f.inCluster() {
-		return cli.Usage("for example: --engine kubernetes --dry-run", "--dry-run prints the manifests of --engine kubernetes or k6-operator")
+	if err := f.checkEngine(); err != nil {
+		return err
 	}
 	if f.weights != "equal" && f.weights != "cpus" {
 		return cli.Usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
@@ -130,7 +117,7 @@ func (f *fleetFlags) apply(o *run.Options) error {
 		return cli.Usage("name both files, or neither", "--tls-cert and --tls-key go together")
 	}
 	o.Join = f.join
-	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine != engineLocal, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
+	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = !f.chosen().here, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
 	if o.Join.Remote {
 		o.Join.Listen = cmp.Or(f.join.Listen, os.Getenv(envListen))
 	}

@@ -55,7 +55,7 @@ The permissions that it needs are a Role: assay kubernetes rbac.`,
 	}
 	f.AddSystem(c)
 	c.Flags().Lookup("target").Usage = "base URL of the system under test, as pods reach it (default: ASSAY_TARGET)"
-	f.fleet.addEngine(c, engineKubernetes, "who makes the workers' pods: kubernetes, or k6-operator")
+	f.fleet.addEngine(c, engineKubernetes, "who makes the workers' pods: "+engineNames(engine.inCluster))
 	f.fleet.kubernetes.add(c)
 	f.load.Add(c)
 	f.AddResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
@@ -136,8 +136,8 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 
 // checkInCluster refuses what a coordinator in a cluster cannot do.
 func (f *kubernetesCertifyFlags) checkInCluster() error {
-	if !f.fleet.inCluster() {
-		return cli.Usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
+	if !f.fleet.chosen().cluster {
+		return cli.Usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be %s", f.fleet.engine, engineNames(engine.inCluster))
 	}
 	fromHere := os.Getenv("ASSAY_DB")
 	if f.databaseSecret != "" {
@@ -173,7 +173,7 @@ func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.O
 	if err != nil {
 		return err
 	}
-	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.engine, unknownAddress)
+	workers, err := f.fleet.kubernetes.manifests(c.Context(), o, f.fleet.chosen(), unknownAddress)
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,6 @@ import (
 	"assay.dev/assay/internal/wire"
 )
 
-// Engines that run workers in a cluster.
-const (
-	engineKubernetes = "kubernetes"
-	engineOperator   = "k6-operator"
-)
-
 // kubernetesFlags are the options on workers in a cluster.
 type kubernetesFlags struct {
 	cluster.Options
@@ -50,7 +44,7 @@ func (f *kubernetesFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
 	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
 	fs.StringVar(&f.patch, "kubernetes-patch", "", "YAML file with strategic merge patches of the manifests, such as tolerations or image pull secrets")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine kubernetes or k6-operator, and do nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine "+engineNames(engine.inCluster)+", and do nothing")
 }
 
 func (f *kubernetesFlags) addCluster(c *cobra.Command) {
@@ -66,9 +60,9 @@ func (f *kubernetesFlags) nameOf(profile string) string {
 }
 
 // settings are those of the manifests of a profile's run.
-func (f *kubernetesFlags) settings(ctx context.Context, profile, engine string) (s kubernetes.Settings, err error) {
+func (f *kubernetesFlags) settings(ctx context.Context, profile string, e engine) (s kubernetes.Settings, err error) {
 	s = kubernetes.Settings{
-		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: engine == engineOperator,
+		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: e.operator,
 	}
 	if !names.MatchString(s.Name) || len(s.Name) > maxName {
 		return s, cli.Usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
@@ -77,7 +71,7 @@ func (f *kubernetesFlags) settings(ctx context.Context, profile, engine string) 
 		return s, err
 	}
 	if s.Image == "" {
-		return s, cli.Usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
+		return s, cli.Usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", e.name)
 	}
 	if s.Worker, err = resources("--kubernetes-cpu", f.cpu, "--kubernetes-memory", f.memory); err != nil {
 		return s, err
@@ -129,8 +123,8 @@ func (f *kubernetesFlags) engine(ctx context.Context, s kubernetes.Settings) (ku
 }
 
 // manifests are those of a run's workers, not patched.
-func (f *kubernetesFlags) manifests(ctx context.Context, o run.Options, engine, address string) ([]runtime.Object, error) {
-	s, err := f.settings(ctx, o.Profile.Name, engine)
+func (f *kubernetesFlags) manifests(ctx context.Context, o run.Options, e engine, address string) ([]runtime.Object, error) {
+	s, err := f.settings(ctx, o.Profile.Name, e)
 	if err != nil {
 		return nil, err
 	}

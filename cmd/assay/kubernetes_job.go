@@ -22,7 +22,7 @@ import (
 
 // job describes the coordinator's Job of a run.
 func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, o run.Options) (j incluster.Job, err error) {
-	s, err := f.fleet.kubernetes.settings(c.Context(), o.Profile.Name, f.fleet.engine)
+	s, err := f.fleet.kubernetes.settings(c.Context(), o.Profile.Name, f.fleet.chosen())
 	if err != nil {
 		return j, err
 	}

@@ -125,11 +125,11 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 		case d := <-done:
 			return d.all, r.joinError(d.err)
 		case e := <-r.unjoined:
-			who := "a worker"
+			who := cmp.Or(e.Name, "a worker")
 			if e.Pod != "" {
 				who = "the worker of pod " + e.Pod
 			}
-			return nil, fmt.Errorf("%s ended before it joined (%s): %s", who, e.Status, e.Output)
+			return nil, fmt.Errorf("%s ended before it joined (%s): %s", who, e.Status, cmp.Or(e.Output, "it has printed nothing"))
 		case <-tick.C:
 			for _, text := range r.coordinator.Rejected() {
 				r.note(text)
@@ -369,10 +369,10 @@ const podsTimeout = 15 * time.Second
 // workerFacts is how each worker ended.
 func (r *run) workerFacts(ctx context.Context) (all []record.Worker) {
 	var pods map[string]record.Pod
-	if r.workers != nil {
+	if w, inPods := r.workers.(fleet.InPods); inPods {
 		ctx, cancel := context.WithTimeout(ctx, podsTimeout)
 		defer cancel()
-		pods = r.workers.Pods(ctx)
+		pods = w.Pods(ctx)
 	}
 	for i, e := range r.coordinator.Exits() {
 		w := record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged}

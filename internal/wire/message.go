@@ -30,6 +30,7 @@ const (
 const (
 	EnvJoinToken = "ASSAY_JOIN_TOKEN" // the run's token
 	EnvJoin      = "ASSAY_JOIN"       // address of the coordinator, where a command line cannot hold it
+	EnvWorker    = "ASSAY_WORKER"     // number of the worker that a command starts, from 0
 	EnvPod       = "ASSAY_POD"        // NAMESPACE/NAME, in a cluster
 	EnvPodName   = "ASSAY_POD_NAME"   // NAME
 	EnvNode      = "ASSAY_NODE"       // that the pod runs on

@@ -37,16 +37,21 @@ type Workers interface {
 	Resume()
 	// Kill ends the workers at once.
 	Kill()
-	// Pods is what the cluster says of the workers' pods, by name; nil: there is no
-	// cluster. It waits, within ctx, for the pods of workers that have ended.
-	Pods(ctx context.Context) map[string]record.Pod
 	// Close ends the workers that are left and removes all that was started. It may take
 	// minutes, and less after Kill. Its error names what is left, with the command that removes it as its hint.
 	Close() error
 }
 
+// InPods are workers that are pods of a cluster.
+type InPods interface {
+	// Pods is what the cluster says of the workers' pods, by name. It waits, within ctx, for
+	// the pods of workers that have ended.
+	Pods(ctx context.Context) map[string]record.Pod
+}
+
 // Ended is how the process or the pod of a worker ended.
 type Ended struct {
+	Name   string // of what ended, in messages; empty: a worker
 	PID    int    // on this host; 0: another host's
 	Pod    string // NAMESPACE/NAME; empty: none
 	Status string // "0", "2", "signal: killed", ...

@@ -14,7 +14,6 @@ import (
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/load/fleet"
-	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/servers/scratch"
 	"assay.dev/assay/internal/wire"
@@ -39,6 +38,9 @@ type Fleet struct {
 // niceness gives workers precedence over other processes on their CPUs, if this
 // process may set it (root): a worker needs little CPU, but needs it without delay.
 const niceness = -10
+
+// passed are the variables that each worker needs of this process's environment.
+var passed = []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // Start starts each worker as `assay worker --join ADDRESS`. When one cannot be started
 // the others are killed.
@@ -65,7 +67,7 @@ func (f *Fleet) start(executable, url, token string) error {
 	// Not the database's DSN and not the signing key: the coordinator sends what a
 	// profile allows.
 	cmd.Env = []string{wire.EnvJoinToken + "=" + token}
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range passed {
 		if value, set := os.LookupEnv(name); set {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -121,9 +123,6 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 
 // Obstacles is empty: a process either starts or fails.
 func (f *Fleet) Obstacles() []string { return nil }
-
-// Pods is nil.
-func (f *Fleet) Pods(context.Context) map[string]record.Pod { return nil }
 
 // Resume lets suspended workers go on: they must hear that they are to stop.
 func (f *Fleet) Resume() {
