@@ -25,10 +25,10 @@ var layers = [][]string{
 	{"mask"},
 	{"crash", "document", "hint", "quantity", "rulebook", "cluster/client"},
 	{"foreign", "program"},
-	{"servers", "wire", "cluster", "localstack"},
+	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
-	{"plan", "thresholds"},
+	{"plan", "thresholds", "localstack"},
 	{"observe"},
 	{"version"},
 	{"load", "judge"},

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -69,13 +71,14 @@ func ask(ctx context.Context, r Request) (Reply, error) {
 	cmd := exec.CommandContext(ctx, path, AnswerCommand)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = ownGroup() // an interrupt of the terminal reaches it by ctx only
-	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(request), &out, mask.Writer{To: &said}
-	if self, err := program.Assay(); err == nil {
-		cmd.Env = append(os.Environ(), program.Env+"="+self)
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(request), &out, log.Writer() // which masks
+	self, err := program.Assay()
+	if err != nil {
+		return Reply{}, err
 	}
+	cmd.Env = append(Environment(), program.Env+"="+self)
 	err = cmd.Run()
-	_, _ = os.Stderr.Write(said.Bytes())
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return Reply{}, cause
 	}
@@ -95,6 +98,17 @@ func ask(ctx context.Context, r Request) (Reply, error) {
 		return reply, hint.With(errors.New(strings.TrimSpace(reply.Error)), reply.Hint)
 	}
 	return reply, nil
+}
+
+// withheld are the variables that the local stack has no use for: secrets of a run.
+var withheld = []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY", "ASSAY_STUB_TOKEN", "ASSAY_JOIN_TOKEN"}
+
+// Environment is the environment of this process without the secrets of a run.
+func Environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(withheld, name)
+	})
 }
 
 // Status is the state of the stack; nil: there was none yet.

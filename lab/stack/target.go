@@ -4,16 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
+	"assay.dev/assay/internal/localstack"
+
 	"assay.dev/assay/internal/mask"
-	"assay.dev/assay/internal/observe/collect/stubs"
 	"assay.dev/assay/internal/servers/process"
-	"assay.dev/assay/lab/stack/health"
 )
 
 const (
@@ -23,9 +21,6 @@ const (
 	// before it is killed.
 	targetPatience = 45 * time.Second
 )
-
-// secrets are the environment variables that the service must not inherit.
-var secrets = []string{"ASSAY_DB", health.NodesEnv, "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY", stubs.TokenEnv}
 
 // ensureTarget ensures that the reference service runs and is healthy.
 func (u *startup) ensureTarget(ctx context.Context) error {
@@ -57,10 +52,7 @@ func (u *startup) startTarget(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(o.Executable, append([]string{"target", "--listen", process.Address(o.TargetPort)}, o.TargetArgs...)...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(secrets, name)
-	}), "ASSAY_DB="+u.state.ServiceDSN())
+	cmd.Env = append(localstack.Environment(), "ASSAY_DB="+u.state.ServiceDSN())
 	cmd.Stdout, cmd.Stderr = log.File, log.File
 	child, err := process.Start(cmd, process.Detached)
 	if err != nil {
