@@ -108,7 +108,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
 	@$(COMPILE) list -export -test -deps -tags live,long $(KUBERNETES_PACKAGES) >/dev/null
-	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" ASSAY_LAB="$(CURDIR)/$(LAB)"; \
+	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" ASSAY_LAB="$(CURDIR)/bin/assay-lab"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "'$(CURDIR)/.ci/cluster'" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./internal/trial/incluster & first=$$!; \
 	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \

@@ -80,9 +80,9 @@ func openShop(t *testing.T) *shop {
 // startCluster starts a cluster that has the program's image.
 func startCluster(t *testing.T, image string) *shop {
 	t.Helper()
-	program := os.Getenv("ASSAY_TEST_ASSAY")
-	if program == "" {
-		t.Fatal("no program to test: ASSAY_TEST_ASSAY is not set (run: make test-kubernetes)")
+	program, lab := os.Getenv("ASSAY_TEST_ASSAY"), os.Getenv("ASSAY_LAB")
+	if program == "" || lab == "" {
+		t.Fatal("no program to test: ASSAY_TEST_ASSAY or ASSAY_LAB is not set (run: make test-kubernetes)")
 	}
 	s := &shop{Cluster: clustertest.Start(t), program: program, project: t.TempDir(), runs: t.TempDir()}
 	s.client = s.Client()
@@ -93,7 +93,7 @@ func startCluster(t *testing.T, image string) *shop {
 	s.Import(t, clustertest.Image{
 		Name: image, User: "65532:65532", Entrypoint: []string{"assay"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/certification",
 		Files: map[string]clustertest.File{
-			"/usr/local/bin/assay": {From: program}, "/usr/local/bin/k6": {Link: "assay"},
+			"/usr/local/bin/assay": {From: program}, "/usr/local/bin/k6": {Link: "assay"}, "/usr/local/bin/assay-lab": {From: lab},
 			"/certification": {Mode: os.ModeDir | 0o755},
 		},
 	})
@@ -214,7 +214,8 @@ func (s *shop) startService(t *testing.T, namespace, image string) {
 				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "shop", Image: image, SecurityContext: &security,
-					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "30", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
+					Command: []string{"assay-lab"},
+					Args:    []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "30", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
 					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
 					}}}},
