@@ -49,7 +49,7 @@ func templates() (string, error) {
 		return "", err
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			dir = filepath.Join(dir, ".cache", "templates")
 			return dir, os.MkdirAll(dir, 0o755)
 		}

@@ -99,7 +99,7 @@ func (g *generator) readComments(t *testing.T, of reflect.Type) {
 	const module = "assay.dev/assay"
 	root := wd
 	for ; filepath.Dir(root) != root; root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(root, "go.work")); err == nil {
 			break
 		}
 	}
