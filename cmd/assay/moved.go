@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/program"
 )
 
@@ -30,7 +28,8 @@ func moved() (all []*cobra.Command) {
 	return all
 }
 
-// handOver executes a command of assay-lab.
+// handOver replaces this program by a command of assay-lab, which so gets its terminal, its
+// signals and its signing key, once.
 func handOver(c *cobra.Command, name string, args []string) error {
 	lab, err := program.Lab()
 	if err != nil {
@@ -41,16 +40,5 @@ func handOver(c *cobra.Command, name string, args []string) error {
 		return err
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "note: %s is now a command of assay-lab: %s %s\n", name, lab, name)
-	// The interrupts of a terminal reach it too; those that are sent to this process alone are
-	// passed on.
-	cmd := exec.CommandContext(c.Context(), lab, append([]string{name}, args...)...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.OutOrStdout(), c.ErrOrStderr()
-	cmd.Env = append(os.Environ(), program.Env+"="+self)
-	err = cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && ended.ExitCode() >= 0 {
-		return cli.ExitWith(ended.ExitCode())
-	}
-	return err
+	return syscall.Exec(lab, append([]string{lab, name}, args...), append(signature.Environment(), program.Env+"="+self))
 }

@@ -28,6 +28,14 @@ var fromEnvironment = sync.OnceValue(func() string {
 // inherits it. FromEnvironment still finds it.
 func HideFromChildren() { fromEnvironment() }
 
+// Environment is the environment with the key again, for a program that replaces this one.
+func Environment() []string {
+	if value := fromEnvironment(); value != "" {
+		return append(os.Environ(), KeyEnv+"="+value)
+	}
+	return os.Environ()
+}
+
 // FromEnvironment loads the signing key; nil: KeyEnv is not set.
 func FromEnvironment() (*PrivateKey, error) { return loadPrivate(fromEnvironment()) }
 
