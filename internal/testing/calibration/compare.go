@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,11 @@ type Row struct {
 	Cells string // the other cells; shares are percentages with one decimal
 	Runs  int    // simulated runs: the first of those behind the table's row
 	Of    int    // all runs behind the table's row
+}
+
+// zero reports whether no run has what the columns count. The page leaves these rows out.
+func (r Row) zero() bool {
+	return !strings.ContainsAny(r.Cells, "123456789")
 }
 
 // Mode is what to do with the tables.
@@ -51,7 +57,9 @@ func Compare(t *testing.T, page string, mode Mode, tables map[string][]Row) {
 		}
 		var text strings.Builder
 		for _, r := range rows {
-			text.WriteString(r.Label + r.Cells + "\n")
+			if !r.zero() {
+				text.WriteString(r.Label + r.Cells + "\n")
+			}
 		}
 		t.Logf("%s\n%s", name, text.String())
 		lines := strings.SplitAfter(table, "\n")
@@ -79,13 +87,12 @@ var share = regexp.MustCompile(`\d+\.\d\b`)
 func unlikely(table string, rows []Row) (problems []string) {
 	var columns []sample
 	for _, r := range rows {
-		_, written, found := strings.Cut(table, r.Label)
-		if !found {
-			problems = append(problems, "no row "+r.Label)
-			continue
+		made := share.FindAllString(r.Cells, -1)
+		all := slices.Repeat([]string{"0.0"}, len(made)) // a row that is left out
+		if _, written, found := strings.Cut(table, r.Label); found {
+			written, _, _ = strings.Cut(written, "\n")
+			all = share.FindAllString(written, -1)
 		}
-		written, _, _ = strings.Cut(written, "\n")
-		made, all := share.FindAllString(r.Cells, -1), share.FindAllString(written, -1)
 		if len(made) != len(all) {
 			problems = append(problems, fmt.Sprintf("%s has %d shares, in the table %d", r.Label, len(made), len(all)))
 			continue

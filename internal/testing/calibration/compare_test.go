@@ -47,8 +47,12 @@ func TestUnlikely(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if got := unlikely(written, []Row{{"| another | 50/s |", " 0.0 |", 20, 1000}}); len(got) != 1 {
-		t.Errorf("an unknown row: %q", got)
+	// A row that is not in the table has no runs.
+	if got := unlikely(written, []Row{{"| another | 50/s |", " 0.0 |", 20, 1000}}); len(got) != 0 {
+		t.Errorf("a row that is left out: %q", got)
+	}
+	if got := unlikely(written, []Row{{"| another | 50/s |", " 5.0 |", 20, 1000}}); len(got) == 0 {
+		t.Error("a row that must not be left out")
 	}
 }
 
@@ -58,7 +62,7 @@ func TestUpdate(t *testing.T) {
 	if err := os.WriteFile(page, []byte("text\n<!-- a -->\n"+written+"<!-- /a -->\nmore"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string][]Row{"a": {{"| new | 50/s |", " 1.5 |", 200, 200}}}
+	rows := map[string][]Row{"a": {{"| new | 50/s |", " 1.5 |", 200, 200}, {"| none | 50/s |", " 0 | 0.0 |", 200, 200}}}
 	Compare(t, page, Update, rows)
 	Compare(t, page, Whole, rows)
 	Compare(t, page, Sample, rows)
