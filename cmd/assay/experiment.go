@@ -11,7 +11,6 @@ import (
 
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/series/experiment"
-	"assay.dev/assay/internal/series/experiment/report"
 	"assay.dev/assay/internal/series/experiment/session"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
@@ -89,7 +88,7 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if d.State != experiment.Done {
 		return err
 	}
-	return errors.Join(err, cli.PrintDocument(c, f.JSON, d.Marshal, func() page.Page { return report.Summary(d) }, s.File()))
+	return errors.Join(err, cli.PrintDocument(c, f.JSON, d.Marshal, func() page.Page { return experiment.SummaryPage(d) }, s.File()))
 }
 
 // plan reads the file and the command line, and checks what needs neither the target

@@ -22,7 +22,6 @@ import (
 	"assay.dev/assay/internal/project/logfile"
 	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/project/model/accesslog"
-	"assay.dev/assay/internal/project/model/report"
 	"assay.dev/assay/internal/project/model/route"
 	"assay.dev/assay/internal/project/model/traffic"
 )
@@ -118,7 +117,7 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 			written = append(written, filepath.Join(f.out, path))
 		}
 	}
-	if err := cli.PrintDocument(c, f.json, func() ([]byte, error) { return document.Marshal(d) }, func() page.Page { return report.Page(d) }, written...); err != nil {
+	if err := cli.PrintDocument(c, f.json, func() ([]byte, error) { return document.Marshal(d) }, func() page.Page { return model.Page(d) }, written...); err != nil {
 		return err
 	}
 	if f.out != "" {

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/internal/project/logfile"
 	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/project/model/accesslog"
+	"assay.dev/assay/internal/project/model/route"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/modeltest"
@@ -125,7 +126,7 @@ func (r *received) take() (lines, bodies []string) {
 func pattern(e model.Endpoint) *regexp.Regexp {
 	text := ""
 	for _, s := range e.Segments {
-		text += "/" + map[string]string{"": regexp.QuoteMeta(s.Literal), "number": "[0-9]+", "uuid": "[0-9a-f]{8}-[0-9a-f]{4}-8000-8000-[0-9a-f]{12}"}[s.Kind]
+		text += "/" + map[route.Kind]string{route.Literal: regexp.QuoteMeta(s.Literal), route.Number: "[0-9]+", route.UUID: "[0-9a-f]{8}-[0-9a-f]{4}-8000-8000-[0-9a-f]{12}"}[s.Kind]
 	}
 	return regexp.MustCompile("^" + e.Method + " " + text + "$")
 }

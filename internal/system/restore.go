@@ -8,7 +8,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/change"
-	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/trial"
 )
 
@@ -48,8 +47,8 @@ func (o Options) restore(ctx context.Context, p *trial.Progress) error {
 }
 
 // journal is the journal of an experiment on this system; nil: none.
-func (o Options) journal() (*journal.Journal, error) {
-	j, err := journal.Open(localstack.DefaultDir)
+func (o Options) journal() (*change.Journal, error) {
+	j, err := change.OpenJournal(localstack.DefaultDir)
 	if err != nil || j == nil || !change.Concerns(j, o.Target) {
 		return nil, err
 	}

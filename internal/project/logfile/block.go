@@ -1,7 +1,11 @@
 package logfile
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"io"
+	"iter"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -28,73 +32,74 @@ type source struct {
 // block is complete lines of a source, and what is parsed of them.
 type block struct {
 	source *source
-	data   []byte
-	long   uint64 // lines before data that were longer than a block
+	data   bytes.Buffer
+	parsed chan error // gets a value once the block is parsed
 
 	requests []traffic.Request
 	shapes   []byte // of all requests
 	ends     []int  // of each request's shape in shapes
-	lines    uint64 // with long, but without empty ones
+	lines    int64  // without empty ones
 	skipped  [accesslog.Problems]Skipped
-	failed   error         // the parser panicked
-	done     chan struct{} // gets a value once the block is parsed
 }
 
 // Skipped is the lines that were not used for one reason.
 type Skipped struct {
-	Lines uint64
-	First uint64 // number of the first such line, from 1, empty lines not counted
+	Lines int64
+	First int64 // number of the first such line, from 1, empty lines not counted
 }
 
-func (s *Skipped) add(line uint64) {
+func (s *Skipped) add(line int64) {
 	if s.Lines++; s.First == 0 {
 		s.First = line
 	}
 }
 
-// parser parses blocks, one after the other.
-type parser struct {
-	of   *source
-	line accesslog.Parser
+// fill reads a block, and the rest of its last line, of which not more than makes the line
+// too long. With io.EOF the block is the last.
+func (b *block) fill(from *bufio.Reader) error {
+	b.data.Reset()
+	if _, err := io.CopyN(&b.data, from, blockSize); err != nil {
+		return err
+	}
+	rest, err := from.ReadSlice('\n')
+	b.data.Write(rest)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = from.ReadSlice('\n')
+	}
+	return err
 }
 
-func (p *parser) guarded(b *block) (err error) {
+// lines are those that are not empty, without their ends.
+func lines(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.Lines(data) {
+			if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// parse parses the block's lines.
+func (b *block) parse() (err error) {
 	defer foreign.Guard(&err)
-	p.parse(b)
-	return nil
-}
-
-func (p *parser) parse(b *block) {
-	if p.of != b.source {
-		p.of, p.line = b.source, accesslog.New(b.source.format, b.source.parse)
-	}
-	b.requests, b.shapes, b.ends, b.lines = b.requests[:0], b.shapes[:0], b.ends[:0], 0
-	b.skipped = [accesslog.Problems]Skipped{}
-	for range b.long {
-		b.lines++
-		b.skipped[accesslog.TooLong].add(b.lines)
-	}
+	parser := accesslog.New(b.source.format, b.source.parse)
+	b.requests, b.shapes, b.ends, b.lines, b.skipped = b.requests[:0], b.shapes[:0], b.ends[:0], 0, [accesslog.Problems]Skipped{}
 	var e accesslog.Entry
-	for data := b.data; len(data) > 0; {
-		var line []byte
-		line, data, _ = bytes.Cut(data, newline)
-		if line = bytes.TrimSuffix(line, carriageReturn); len(line) == 0 {
-			continue
-		}
+	for line := range lines(b.data.Bytes()) {
 		b.lines++
-		if len(line) > maxLine {
-			b.skipped[accesslog.TooLong].add(b.lines)
-			continue
+		problem := accesslog.TooLong
+		if len(line) <= maxLine {
+			problem = parser.Parse(line, &e)
 		}
-		if problem := p.line.Parse(line, &e); problem != accesslog.None {
+		if problem != accesslog.None {
 			b.skipped[problem].add(b.lines)
 			continue
 		}
 		b.add(&e)
 	}
+	return nil
 }
-
-var newline, carriageReturn = []byte("\n"), []byte("\r")
 
 // add keeps what is counted of an entry.
 func (b *block) add(e *accesslog.Entry) {
@@ -117,14 +122,14 @@ func (b *block) count(t *traffic.Tally) {
 		r.Shape = b.shapes[start:b.ends[i]]
 		start = b.ends[i]
 		if in.Requests == 0 {
-			in.First, in.Last = r.At, r.At
+			in.first, in.last = r.At, r.At
 		}
 		in.Requests++
-		in.First, in.Last = min(in.First, r.At), max(in.Last, r.At)
+		in.first, in.last = min(in.first, r.At), max(in.last, r.At)
 		t.Add(r)
 	}
 	for problem, s := range b.skipped {
-		into := &in.Skipped[problem]
+		into := &in.skipped[problem]
 		if into.Lines == 0 && s.Lines > 0 {
 			into.First = in.Lines + s.First
 		}

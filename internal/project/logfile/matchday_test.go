@@ -21,7 +21,6 @@ import (
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/project/model/accesslog"
-	"assay.dev/assay/internal/project/model/report"
 	"assay.dev/assay/internal/project/model/traffic"
 	"assay.dev/assay/internal/testing/modeltest"
 )
@@ -148,7 +147,7 @@ func TestPersonalDataStayOut(t *testing.T) {
 			}
 		}
 		d := observe(t, bytes.NewReader(log), Options{})
-		results := [][]byte{page.Terminal(report.Page(d), page.Columns, false)}
+		results := [][]byte{page.Terminal(model.Page(d), page.Columns, false)}
 		for _, make := range []func() ([]byte, error){
 			func() ([]byte, error) { return document.Marshal(d) },
 			func() ([]byte, error) { return model.Thresholds(d, "schema.json") },
@@ -237,7 +236,7 @@ func TestLongLog(t *testing.T) {
 	}
 	d := propose(t, []string{name}, Options{})
 	want := observe(t, bytes.NewReader(match), Options{})
-	if d.LeftOut.Outside == 0 || d.Requests+d.LeftOut.Outside != int64(bytes.Count(whole, newline)) {
+	if d.LeftOut.Outside == 0 || d.Requests+d.LeftOut.Outside != int64(bytes.Count(whole, []byte("\n"))) {
 		t.Errorf("%d requests, %d outside", d.Requests, d.LeftOut.Outside)
 	}
 	if diff := cmp.Diff(want.Rates.PeakMinute, d.Rates.PeakMinute); diff != "" {

@@ -14,7 +14,6 @@ import (
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/project/model/accesslog"
-	"assay.dev/assay/internal/project/model/report"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/modeltest"
 )
@@ -132,7 +131,7 @@ func TestMatchDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := strings.Trim(string(page.Terminal(report.Page(d), page.Columns, false)), "\n")
+	shown := strings.Trim(string(page.Terminal(model.Page(d), page.Columns, false)), "\n")
 	if !strings.Contains(string(guide), "```text\n"+shown+"\n```\n") {
 		t.Errorf("docs/model.md does not show this output:\n%s", shown)
 	}

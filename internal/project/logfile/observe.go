@@ -61,16 +61,16 @@ const windowLayout = "2006-01-02T15:04"
 func observed(inputs []Input, tally *traffic.Tally, from, to int64, outside uint64, zone *time.Location) model.Observed {
 	o := model.Observed{Tally: tally, From: from, To: to, Outside: outside}
 	for _, in := range inputs {
-		one := model.Input{Name: in.Name, Format: string(in.Format), Durations: in.Durations, Lines: int64(in.Lines), Requests: int64(in.Requests), Skipped: map[string]int64{}}
 		if in.Requests > 0 {
-			one.First, one.Last = time.UnixMicro(in.First).In(zone).Format(time.RFC3339), time.UnixMicro(in.Last).In(zone).Format(time.RFC3339)
+			in.First, in.Last = time.UnixMicro(in.first).In(zone).Format(time.RFC3339), time.UnixMicro(in.last).In(zone).Format(time.RFC3339)
 		}
-		for problem, s := range in.Skipped {
+		in.Skipped = map[string]int64{}
+		for problem, s := range in.skipped {
 			if s.Lines > 0 {
-				one.Skipped[accesslog.Problem(problem).String()] = int64(s.Lines)
+				in.Skipped[accesslog.Problem(problem).String()] = s.Lines
 			}
 		}
-		o.Inputs = append(o.Inputs, one)
+		o.Inputs = append(o.Inputs, in.Input)
 	}
 	return o
 }

@@ -2,7 +2,6 @@ package logfile
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +9,14 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/project/model/accesslog"
 	"assay.dev/assay/internal/project/model/traffic"
 )
@@ -33,18 +34,14 @@ type Options struct {
 
 // Input is what was read of one log.
 type Input struct {
-	Name        string
-	Format      accesslog.Format
-	Durations   string // where the requests' times come from; empty: there are none
-	Lines       uint64 // that are not empty
-	Requests    uint64
-	First, Last int64 // when requests arrived, µs since 1970; undefined without any
-	Skipped     [accesslog.Problems]Skipped
+	model.Input       // without what the fields below say in other words
+	first, last int64 // when requests arrived, µs since 1970; undefined without any
+	skipped     [accesslog.Problems]Skipped
 }
 
 // understood is the number of lines that are of the format.
-func (in *Input) understood() uint64 {
-	return in.Requests + in.Skipped[accesslog.NoPath].Lines
+func (in *Input) understood() int64 {
+	return in.Requests + in.skipped[accesslog.NoPath].Lines
 }
 
 // sampleLines is how many of a log's first lines tell its format.
@@ -54,28 +51,12 @@ const sampleLines = 1000
 // is an error, and so is one that is cut off in the middle of its compressed data.
 func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tally, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // ends the goroutines below after an error; one that waits for standard input remains
-	workers := runtime.GOMAXPROCS(0)
-	blocks := 2*workers + 2
-	r := &reader{
-		options: o, free: make(chan *block, blocks), work: make(chan *block, blocks), ordered: make(chan *block, blocks),
-	}
-	for range blocks {
-		r.free <- &block{done: make(chan struct{}, 1)}
-	}
-	for range workers {
-		crash.Go(func() {
-			var p parser
-			for b := range r.work {
-				b.failed = p.guarded(b)
-				b.done <- struct{}{}
-			}
-		})
-	}
+	defer stop() // ends the goroutine below after an error; one that waits for standard input remains
+	r := &reader{options: o, blocks: make(chan *block, 2*runtime.GOMAXPROCS(0))}
+	r.free.New = func() any { return &block{parsed: make(chan error, 1)} }
 	inputs := make([]Input, len(names))
 	crash.Go(func() {
-		defer close(r.work)
-		defer close(r.ordered)
+		defer close(r.blocks)
 		for i, name := range names {
 			inputs[i].Name = name
 			if r.failed = crash.Call(func() error { return r.read(ctx, &inputs[i]) }); r.failed != nil {
@@ -88,28 +69,28 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case b, more := <-r.ordered:
+		case b, more := <-r.blocks:
 			if !more {
 				if r.failed != nil {
 					return nil, nil, r.failed
 				}
 				return inputs, tally, mostlyUnderstood(inputs)
 			}
-			<-b.done
-			if b.failed != nil {
-				return nil, nil, fmt.Errorf("read %s: %w", shown(b.source.input.Name), b.failed)
+			if err := <-b.parsed; err != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", shown(b.source.input.Name), err)
 			}
 			b.count(tally)
-			r.free <- b
+			r.free.Put(b)
 		}
 	}
 }
 
-// reader cuts logs into blocks.
+// reader divides logs into blocks, and has them parsed.
 type reader struct {
-	options             Options
-	free, work, ordered chan *block
-	failed              error // set before ordered is closed
+	options Options
+	free    sync.Pool   // of blocks
+	blocks  chan *block // in the order of their lines; they may be parsed later
+	failed  error       // set before blocks is closed
 }
 
 // read reads one log.
@@ -123,48 +104,26 @@ func (r *reader) read(ctx context.Context, in *Input) (err error) {
 	if err != nil {
 		return readError(in.Name, err)
 	}
+	buffered := bufio.NewReaderSize(plain, maxLine+1) // a full one is more than a line
 	var src *source
-	var carry []byte // the start of a line whose end is in the next block
-	long, skipping := uint64(0), false
 	for end := false; !end; {
-		var b *block
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case b = <-r.free:
-		}
-		b.data, err = fill(plain, append(b.data[:0], carry...))
-		carry = carry[:0]
+		b := r.free.Get().(*block)
+		err := b.fill(buffered)
 		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return readError(in.Name, err)
 		}
-		if skipping { // the rest of a line that is longer than a block
-			_, rest, found := bytes.Cut(b.data, newline)
-			skipping = !found && !end
-			b.data = rest
-		}
-		if !end {
-			i := bytes.LastIndexByte(b.data, '\n')
-			if i < 0 && len(b.data) >= blockSize {
-				skipping = true
-				long++
-			} else {
-				carry = append(carry, b.data[i+1:]...)
-			}
-			b.data = b.data[:i+1]
-		}
-		if len(b.data) == 0 && !end {
-			r.free <- b
-			continue
-		}
 		if src == nil {
-			if src, err = r.sample(in, b.data); err != nil {
+			if src, err = r.sample(in, b.data.Bytes()); err != nil {
 				return err
 			}
 		}
-		b.source, b.long, long = src, long, 0
-		r.ordered <- b
-		r.work <- b
+		b.source = src
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case r.blocks <- b:
+			crash.Go(func() { b.parsed <- b.parse() })
+		}
 	}
 	return nil
 }
@@ -206,6 +165,13 @@ func readError(name string, err error) error {
 	return fmt.Errorf("read %s: %w", shown(name), err)
 }
 
+// A compressed log has at most expandBytes and expandRatio times its size. Real ones have 10
+// to 30 times theirs.
+const (
+	expandBytes = 64 << 20
+	expandRatio = 300
+)
+
 // decompress returns the uncompressed data: what is compressed by gzip says so itself.
 func decompress(from io.Reader) (io.Reader, error) {
 	limited := &foreign.Expanding{Sent: from, Base: expandBytes, Ratio: expandRatio, Hint: "to read it nevertheless: gzip -dc FILE | assay model -"}
@@ -221,51 +187,32 @@ func decompress(from io.Reader) (io.Reader, error) {
 	return limited, err
 }
 
-// A compressed log has at most expandBytes and expandRatio times its size. Real ones have 10
-// to 30 times theirs.
-const (
-	expandBytes = 64 << 20
-	expandRatio = 300
-)
-
-// fill reads until the data are a block; with io.EOF they are the last.
-func fill(from io.Reader, data []byte) ([]byte, error) {
-	if cap(data) < blockSize {
-		data = append(make([]byte, 0, blockSize), data...)
-	}
-	for len(data) < blockSize {
-		n, err := from.Read(data[len(data):blockSize])
-		data = data[:len(data)+n]
-		if err != nil {
-			return data, err
-		}
-	}
-	return data, nil
-}
+// nameFormat is the next step where a log is not understood.
+const nameFormat = "name the format, or the fields of JSON: see assay model --help"
 
 // sample finds the format of a log from its first lines.
 func (r *reader) sample(in *Input, data []byte) (*source, error) {
-	var lines [][]byte
-	for len(data) > 0 && len(lines) < sampleLines {
-		var line []byte
-		line, data, _ = bytes.Cut(data, newline)
-		if line = bytes.TrimSuffix(line, carriageReturn); len(line) > 0 && len(line) <= maxLine {
-			lines = append(lines, line)
+	var first [][]byte
+	for line := range lines(data) {
+		if len(first) == sampleLines {
+			break
+		}
+		if len(line) <= maxLine {
+			first = append(first, line)
 		}
 	}
 	try := accesslog.Formats
 	if r.options.Format != "" {
 		try = []accesslog.Format{r.options.Format}
 	}
-	s := accesslog.Sample(lines, try, r.options.Parse)
-	in.Format, in.Durations = s.Format, s.Durations
+	s := accesslog.Sample(first, try, r.options.Parse)
+	in.Format, in.Durations = string(s.Format), s.Durations
 	if n := s.Understood[s.Format]; r.options.Format == "" && 2*n < s.Of {
 		var tried []string
 		for _, f := range try {
 			tried = append(tried, fmt.Sprintf("%d as %s", s.Understood[f], f))
 		}
-		return nil, hint.With(fmt.Errorf("read %s: of its first %d lines, %s are understood", shown(in.Name), s.Of, strings.Join(tried, ", ")),
-			"name the format, or the fields of JSON: see assay model --help")
+		return nil, hint.With(fmt.Errorf("read %s: of its first %d lines, %s are understood", shown(in.Name), s.Of, strings.Join(tried, ", ")), nameFormat)
 	}
 	return &source{input: in, format: s.Format, parse: s.Options}, nil
 }
@@ -277,13 +224,12 @@ func mostlyUnderstood(inputs []Input) error {
 			continue
 		}
 		first := ""
-		for problem, s := range in.Skipped {
+		for problem, s := range in.skipped {
 			if p := accesslog.Problem(problem); s.Lines > 0 && p != accesslog.NoPath {
 				first += fmt.Sprintf("; %s in %d lines, first in line %d", p, s.Lines, s.First)
 			}
 		}
-		return hint.With(fmt.Errorf("read %s: %d of %d lines are not understood as %s%s", shown(in.Name), in.Lines-in.understood(), in.Lines, in.Format, first),
-			"name the format, or the fields of JSON: see assay model --help")
+		return hint.With(fmt.Errorf("read %s: %d of %d lines are not understood as %s%s", shown(in.Name), in.Lines-in.understood(), in.Lines, in.Format, first), nameFormat)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func TestSkipped(t *testing.T) {
 		}
 		in := inputs[0]
 		got := map[string]Skipped{}
-		for problem, s := range in.Skipped {
+		for problem, s := range in.skipped {
 			if s.Lines > 0 {
 				got[accesslog.Problem(problem).String()] = s
 			}

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"maps"
-	"slices"
-)
+import "assay.dev/assay/internal/project/model/traffic"
 
 // Schema names the format of a Document.
 const Schema = "assay/model/v1"
@@ -39,9 +36,6 @@ type Input struct {
 	Last      string           `json:"last,omitempty"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"` // lines by reason
 }
-
-// SkippedReasons are those of an input, in alphabetical order.
-func SkippedReasons(in Input) []string { return slices.Sorted(maps.Keys(in.Skipped)) }
 
 // Window is the time that is looked at, from the first to the last request in it.
 type Window struct {
@@ -124,23 +118,16 @@ type Latency struct {
 
 // Endpoint is a method and a template of paths.
 type Endpoint struct {
-	Name     string           `json:"name"` // tag of its requests
-	Method   string           `json:"method"`
-	Template string           `json:"template"`
-	Requests int64            `json:"requests"`
-	Share    float64          `json:"share"`  // of the flow
-	Status   map[string]int64 `json:"status"` // requests by class: 2xx
-	Latency  *Latency         `json:"latency"`
-	Keys     *Keys            `json:"keys"`  // nil: all requests have the same
-	Query    []Name           `json:"query"` // the usual names in the query
-	Segments []Segment        `json:"segments"`
-}
-
-// Segment is one of a path: a literal, or a placeholder with its suffix.
-type Segment struct {
-	Literal string `json:"literal,omitempty"`
-	Kind    string `json:"kind,omitempty"` // number, uuid, hex or text; empty: a literal
-	Suffix  string `json:"suffix,omitempty"`
+	Name     string            `json:"name"` // tag of its requests
+	Method   string            `json:"method"`
+	Template string            `json:"template"`
+	Requests int64             `json:"requests"`
+	Share    float64           `json:"share"`  // of the flow
+	Status   map[string]int64  `json:"status"` // requests by class: 2xx
+	Latency  *Latency          `json:"latency"`
+	Keys     *Keys             `json:"keys"`  // nil: all requests have the same
+	Query    []Name            `json:"query"` // the usual names in the query
+	Segments []traffic.Segment `json:"segments"`
 }
 
 // Keys is how unevenly keys are requested: paths with different identifiers or, where the

@@ -85,23 +85,12 @@ func flowGroups(endpoints []*traffic.Endpoint) (flows []*group, reads, writes *g
 		total += e.Requests
 	}
 	groups := groupBy(endpoints, func(e *traffic.Endpoint) ([]string, bool) { return nil, false })
-	for {
-		largest := -1
-		for i, g := range groups {
-			if !g.whole && (largest < 0 || g.requests > groups[largest].requests) {
-				largest = i
-			}
+	for i := 0; i < len(groups); { // all are divided by the first segment at least
+		if g := groups[i]; g.whole || len(g.prefix) > 0 && float64(g.requests) < divided*float64(total) {
+			i++
+		} else {
+			groups = slices.Replace(groups, i, i+1, g.divide()...)
 		}
-		// All groups are divided by the first segment at least.
-		if largest < 0 || float64(groups[largest].requests) < divided*float64(total) && len(groups[largest].prefix) > 0 {
-			shallow := slices.IndexFunc(groups, func(g *group) bool { return !g.whole && len(g.prefix) == 0 })
-			if shallow < 0 {
-				break
-			}
-			largest = shallow
-		}
-		parts := groups[largest].divide()
-		groups = append(slices.Delete(groups, largest, largest+1), parts...)
 	}
 	for _, g := range groups {
 		for g.extend() {
@@ -167,21 +156,8 @@ type names struct {
 // it keeps the first word and as many of the last ones as fit, which tell more than those
 // between.
 func (n *names) of(words ...string) string {
-	var parts []string
-	for _, w := range words {
-		w = strings.Map(func(c rune) rune {
-			switch {
-			case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-				return c
-			case c >= 'A' && c <= 'Z':
-				return c - 'A' + 'a'
-			case c == '{' || c == '}':
-				return -1
-			}
-			return ' '
-		}, w)
-		parts = append(parts, strings.Fields(w)...)
-	}
+	all := strings.ToLower(strings.NewReplacer("{", "", "}", "").Replace(strings.Join(words, " ")))
+	parts := strings.FieldsFunc(all, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
 	for i := 1; ; i++ {
 		end := ""
 		if i > 1 {

@@ -12,50 +12,28 @@ import (
 //go:embed thresholds.json.tmpl
 var thresholdsText string
 
+// thresholdsTemplate is a template and no encoded document because people edit the file: a
+// stage is a line.
 var thresholdsTemplate = template.Must(template.New("thresholds").Funcs(template.FuncMap{"json": inJSON}).Parse(thresholdsText))
-
-// thresholds is what a file of a profile with flows shows. It is a template and no encoded
-// document because people edit it: a stage is a line.
-type thresholds struct {
-	Schema, Name, Description string
-	Flows                     []thresholdsFlow
-}
-
-type thresholdsFlow struct {
-	Name, Script string
-	Stages       []thresholdsStage
-	SLO          []thresholdsSLO
-}
-
-type thresholdsSLO struct {
-	Metric     string
-	Conditions []string
-}
-
-type thresholdsStage struct {
-	Rate      float64
-	Ramp, For int64 // s
-	Judge     bool
-}
 
 // Thresholds is the profile as a file; schema is the path of its schema.
 func Thresholds(d Document, schema string) ([]byte, error) {
-	t := thresholds{Schema: schema, Name: d.Profile, Description: describe(d)}
-	for _, f := range d.Flows {
-		flow := thresholdsFlow{Name: f.Name, Script: f.Script}
-		for _, metric := range []string{durationMetric, failedMetric} {
-			if of := f.SLO[metric]; len(of) > 0 {
-				flow.SLO = append(flow.SLO, thresholdsSLO{metric, of})
-			}
-		}
-		for i, s := range d.Stages {
-			flow.Stages = append(flow.Stages, thresholdsStage{f.Stages[i], s.Ramp, s.For, f.Judged[i]})
-		}
-		t.Flows = append(t.Flows, flow)
-	}
 	var b bytes.Buffer
-	err := thresholdsTemplate.Execute(&b, t)
+	err := thresholdsTemplate.Execute(&b, struct {
+		Document
+		Schema, Description string
+	}{d, schema, describe(d)})
 	return b.Bytes(), err
+}
+
+// SLOs are the flow's, in the order in which people read them.
+func (f Flow) SLOs() (all []string) {
+	for _, metric := range []string{durationMetric, failedMetric} {
+		if of := f.SLO[metric]; len(of) > 0 {
+			all = append(all, fmt.Sprintf(`"%s": ["%s"]`, metric, strings.Join(of, `", "`)))
+		}
+	}
+	return all
 }
 
 // inJSON is a value in JSON; p(95)<250 stays readable.

@@ -13,7 +13,6 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/project/model/accesslog"
 	"assay.dev/assay/internal/project/model/keys"
-	"assay.dev/assay/internal/project/model/route"
 	"assay.dev/assay/internal/project/model/traffic"
 	"assay.dev/assay/internal/spec"
 )
@@ -64,7 +63,7 @@ func Propose(o Observed, opts Options) (Document, error) {
 	for _, g := range p.gaps {
 		d.Window.Gaps = append(d.Window.Gaps, Span{p.time(g.from), int64(g.seconds())})
 	}
-	d.Window.Seconds = int64(p.covered())
+	d.Window.Seconds = int64(p.covered(span{0, len(p.total)}))
 	d.Requests = int64(sumOf(p.total))
 	d.Rates = p.rates(p.total)
 	if err := p.tooFast(d.Rates.PeakMinute.Rate * p.Scale); err != nil {
@@ -122,11 +121,11 @@ func (p *proposal) trim() {
 	}
 }
 
-// covered is the number of seconds without gaps.
-func (p *proposal) covered() int {
-	n := len(p.total)
+// covered is the number of seconds of a span without gaps.
+func (p *proposal) covered(s span) int {
+	n := s.seconds()
 	for _, g := range p.gaps {
-		n -= g.seconds()
+		n -= max(0, min(g.to, s.to)-max(g.from, s.from))
 	}
 	return n
 }
@@ -136,13 +135,14 @@ func (p *proposal) time(second int) string {
 }
 
 func (p *proposal) rates(seconds []uint32) Rates {
+	covered, sum := float64(p.covered(span{0, len(p.total)})), float64(sumOf(seconds))
 	minute, second := peakOf(seconds, secondsOfMinute), peakOf(seconds, 1)
 	r := Rates{
-		Mean:       significant(float64(sumOf(seconds)) / float64(p.covered())),
+		Mean:       significant(sum / covered),
 		PeakMinute: Peak{significant(minute.rate()), p.time(minute.at)},
 		PeakSecond: Peak{significant(second.rate()), p.time(second.at)},
 	}
-	r.PeakToMean = significant(minute.rate() * float64(p.covered()) / float64(sumOf(seconds)))
+	r.PeakToMean = significant(minute.rate() * covered / sum)
 	if v, ok := dispersionOf(seconds); ok {
 		v = significant(v)
 		r.Dispersion = &v
@@ -223,15 +223,10 @@ func endpoint(e *traffic.Endpoint, of uint64, all *names) Endpoint {
 	words := []string{e.Method.String()}
 	out := Endpoint{
 		Method: e.Method.String(), Template: e.Template(), Requests: int64(e.Requests), Share: significant(float64(e.Requests) / float64(of)),
-		Status: map[string]int64{}, Latency: latencyOf(&e.Latency), Query: queryOf(e), Segments: []Segment{},
+		Status: map[string]int64{}, Latency: latencyOf(&e.Latency), Query: queryOf(e), Segments: append([]traffic.Segment{}, e.Segments...),
 	}
 	for _, s := range e.Segments {
 		words = append(words, s.String())
-		one := Segment{Literal: s.Literal}
-		if s.Kind != route.Literal {
-			one = Segment{Kind: kinds[s.Kind], Suffix: s.Suffix}
-		}
-		out.Segments = append(out.Segments, one)
 	}
 	if len(e.Segments) == 1 && e.Segments[0] == (traffic.Segment{}) {
 		words = append(words, "root")
@@ -247,8 +242,6 @@ func endpoint(e *traffic.Endpoint, of uint64, all *names) Endpoint {
 	}
 	return out
 }
-
-var kinds = [route.Kinds]string{route.Number: "number", route.UUID: "uuid", route.Hex: "hex", route.Text: "text"}
 
 func statusClass(class int) string {
 	if class == 0 {

@@ -22,23 +22,17 @@ func (s span) seconds() int { return s.to - s.from }
 
 // gapsOf finds the gaps in the requests of each second.
 func gapsOf(seconds []uint32) (gaps []span) {
-	requests, rest := 0.0, float64(len(seconds))
-	start := -1
-	for i := 0; i <= len(seconds); i++ {
-		if i < len(seconds) && seconds[i] == 0 {
-			if start < 0 {
-				start = i
-			}
-			continue
+	requests, rest := float64(sumOf(seconds)), float64(len(seconds))
+	for from := 0; from < len(seconds); from++ {
+		to := from
+		for to < len(seconds) && seconds[to] == 0 {
+			to++
 		}
-		if start >= 0 && i-start >= shortestGap {
-			gaps = append(gaps, span{start, i})
-			rest -= float64(i - start)
+		if to-from >= shortestGap {
+			gaps = append(gaps, span{from, to})
+			rest -= float64(to - from)
 		}
-		start = -1
-		if i < len(seconds) {
-			requests += float64(seconds[i])
-		}
+		from = to
 	}
 	return slices.DeleteFunc(gaps, func(g span) bool { return float64(g.seconds())*requests/rest < expectedInGap })
 }

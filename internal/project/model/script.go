@@ -5,8 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
+
+	"assay.dev/assay/internal/project/model/route"
 )
 
 // Libraries are the files below scenarios/ that the scripts import.
@@ -54,33 +57,32 @@ func Scripts(d Document) (map[string][]byte, error) {
 
 func script(f Flow) scriptData {
 	s := scriptData{Flow: f, Percent: percent(f.Share)}
-	methods, seen := []string{}, map[string]bool{}
+	var methods []string
 	for i, e := range f.Endpoints {
 		if i >= scripted {
 			s.LeftOut++
 			continue
 		}
-		if !seen[e.Method] {
-			seen[e.Method] = true
+		if !slices.Contains(methods, e.Method) {
 			methods = append(methods, e.Method)
 		}
 		one := scriptEndpoint{Name: e.Name, Method: quote(e.Method), Template: e.Template, Weight: percent(e.Share), KeysInQuery: true}
 		var path strings.Builder
 		for _, segment := range e.Segments {
 			path.WriteString("/")
-			if segment.Kind == "" {
+			if segment.Kind == route.Literal {
 				path.WriteString(segment.Literal)
 				continue
 			}
 			one.KeysInQuery = false
 			switch segment.Kind {
-			case "uuid":
+			case route.UUID:
 				s.UUID = true
 				path.WriteString("${uuid(key)}")
-			case "hex":
+			case route.Hex:
 				s.Hex = true
 				path.WriteString("${hex(key)}")
-			case "number":
+			case route.Number:
 				path.WriteString("${key}")
 			default:
 				path.WriteString("key-${key}")

@@ -84,7 +84,7 @@ func (p *proposal) stageRates(spans []span, peakAt int) [][]float64 {
 			spread = max(1, v)
 		}
 		for i, s := range spans {
-			mean := float64(sumOf(seconds[s.from:s.to])) / float64(max(1, s.seconds()-p.gapsIn(s)))
+			mean := float64(sumOf(seconds[s.from:s.to])) / float64(max(1, p.covered(s)))
 			if i == peakAt {
 				mean = float64(sumOf(seconds[p.top.at:p.top.at+p.top.seconds])) / float64(p.top.seconds)
 			}
@@ -96,14 +96,6 @@ func (p *proposal) stageRates(spans []span, peakAt int) [][]float64 {
 		}
 	}
 	return rates
-}
-
-// gapsIn is the number of seconds of a span that are in gaps.
-func (p *proposal) gapsIn(s span) (n int) {
-	for _, g := range p.gaps {
-		n += max(0, min(g.to, s.to)-max(g.from, s.from))
-	}
-	return n
 }
 
 func sumAt(rates [][]float64, i int) (sum float64) {

@@ -9,8 +9,6 @@ import (
 const (
 	// peakLevel is the least rate of the step with the peak minute, as a share of the peak's.
 	peakLevel = 0.85
-	// mostSteps is how many there are at most before the peak, and after it.
-	mostSteps = 3
 	// shortestStep is the shortest one, in seconds.
 	shortestStep = 60
 	// mostBins is the number of bins in which steps are searched: the work grows with its
@@ -72,7 +70,7 @@ func aroundPeak(total []uint32, top peak) span {
 	return around
 }
 
-// segment divides a span into at most mostSteps steps: those that leave the smallest sum of
+// segment divides a span into at most three steps: those that leave the smallest sum of
 // squared deviations from each step's mean, over all flows, where a further step must explain
 // more than chance does. Counts are taken as their square roots, whose variance does not
 // depend on the rate where arrivals are Poisson.
@@ -149,8 +147,8 @@ func noiseOf(values []float64) float64 {
 	return squares[len(squares)/2] / 2 / 0.455
 }
 
-// cheapest returns the bins at which the steps after the first begin.
-func cheapest(roots [][]float64, bins, shortest int, penalty float64) []int {
+// cheapest returns the bins at which the steps after the first begin: of none to two.
+func cheapest(roots [][]float64, bins, shortest int, penalty float64) (cuts []int) {
 	sums, squares := make([][]float64, len(roots)), make([]float64, bins+1) // up to a bin
 	for f, values := range roots {
 		sums[f] = make([]float64, bins+1)
@@ -174,41 +172,18 @@ func cheapest(roots [][]float64, bins, shortest int, penalty float64) []int {
 		}
 		return c
 	}
-	const never = math.MaxFloat64
-	best := make([][]float64, mostSteps+1) // by steps, of the bins up to one
-	cut := make([][]int, mostSteps+1)      // where the last of them begins
-	for k := 1; k <= mostSteps; k++ {
-		best[k], cut[k] = make([]float64, bins+1), make([]int, bins+1)
-		for to := range bins + 1 {
-			best[k][to] = never
-			if k == 1 {
-				if to >= min(shortest, bins) {
-					best[k][to] = cost(0, to)
-				}
-				continue
-			}
-			for from := shortest; from+shortest <= to; from++ {
-				if best[k-1][from] == never {
-					continue
-				}
-				if c := best[k-1][from] + cost(from, to); c < best[k][to] {
-					best[k][to], cut[k][to] = c, from
-				}
-			}
+	least := cost(0, bins) + penalty
+	try := func(steps, sum float64, at ...int) {
+		if sum += steps * penalty; sum < least {
+			least, cuts = sum, at
 		}
 	}
-	steps := 1
-	for k := 2; k <= mostSteps; k++ {
-		if best[k][bins] != never && best[k][bins]+penalty*float64(k) < best[steps][bins]+penalty*float64(steps) {
-			steps = k
+	for a := shortest; a+shortest <= bins; a++ {
+		try(2, cost(0, a)+cost(a, bins), a)
+		for b := a + shortest; b+shortest <= bins; b++ {
+			try(3, cost(0, a)+cost(a, b)+cost(b, bins), a, b)
 		}
 	}
-	var cuts []int
-	for to := bins; steps > 1; steps-- {
-		to = cut[steps][to]
-		cuts = append(cuts, to)
-	}
-	slices.Reverse(cuts)
 	return cuts
 }
 

@@ -102,7 +102,7 @@ func TestStepsCoverTheTime(t *testing.T) {
 		}
 		total := series(random, levels...)
 		spans, peak := steps(total, [][]uint32{total}, peakOf(total, 60))
-		if len(spans) > 2*mostSteps+1 || peak < 0 || peak >= len(spans) {
+		if len(spans) > 7 || peak < 0 || peak >= len(spans) {
 			rt.Fatalf("%v, the peak is %d", spans, peak)
 		}
 		at := 0

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"assay.dev/assay/internal/project/model/traffic"
@@ -47,35 +49,24 @@ func WindowOf(minutes []traffic.Minute) (from, to int64, outside uint64) {
 // Busiest is the minute with the most requests, the first of several; there is at least one
 // minute.
 func Busiest(minutes []traffic.Minute) traffic.Minute {
-	busiest := minutes[0]
-	for _, m := range minutes {
-		if m.Requests > busiest.Requests {
-			busiest = m
-		}
-	}
-	return busiest
+	return slices.MaxFunc(minutes, func(a, b traffic.Minute) int { return cmp.Compare(a.Requests, b.Requests) })
 }
 
 // withoutStrays leaves out the minutes at both ends that have wrong times.
 func withoutStrays(minutes []traffic.Minute, whole uint64) []traffic.Minute {
-	most := uint64(strayShare * float64(whole))
-	away := int64(strayTime / time.Second)
-	first, last := 0, len(minutes)
-	for i, n := 0, uint64(0); i+1 < len(minutes); i++ {
-		if n += minutes[i].Requests; n > most {
-			break
+	kept := slices.Clone(minutes)
+	for range 2 { // from the start, and from the end
+		strays, n := 0, uint64(0)
+		for i := 0; i+1 < len(kept); i++ {
+			if n += kept[i].Requests; n > uint64(strayShare*float64(whole)) {
+				break
+			}
+			if away := time.Duration(kept[i+1].Start-kept[i].Start) * time.Second; away.Abs() > strayTime {
+				strays = i + 1
+			}
 		}
-		if minutes[i+1].Start-minutes[i].Start > away {
-			first = i + 1
-		}
+		kept = kept[strays:]
+		slices.Reverse(kept)
 	}
-	for i, n := len(minutes)-1, uint64(0); i > first; i-- {
-		if n += minutes[i].Requests; n > most {
-			break
-		}
-		if minutes[i].Start-minutes[i-1].Start > away {
-			last = i
-		}
-	}
-	return minutes[first:last]
+	return kept
 }

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"assay.dev/assay/internal/crash"
@@ -77,18 +76,19 @@ func (b *runner) capacities(ctx context.Context) ([]Capacity, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	turns := newRoundRobin(len(b.e.Variants))
-	found, errs := make([]Capacity, len(b.e.Variants)), make([]error, len(b.e.Variants))
+	found := make([]Capacity, len(b.e.Variants))
 	var all crash.Group
 	for i, v := range b.e.Variants {
 		all.Go(func() {
 			defer turns.finish(i)
-			if found[i], errs[i] = b.capacity(ctx, v, b.inTurn(turns, i)); errs[i] != nil {
-				fail(errs[i])
+			var err error
+			if found[i], err = b.capacity(ctx, v, b.inTurn(turns, i)); err != nil {
+				fail(err) // unless another one has
 			}
 		})
 	}
 	all.Wait()
-	return found, originalError(errs)
+	return found, context.Cause(ctx)
 }
 
 // inTurn makes the trials of a variant's search.
@@ -103,22 +103,12 @@ func (b *runner) inTurn(turns *roundRobin, variant int) Trial {
 	}
 }
 
-// originalError is the error that made the other searches end.
-func originalError(errs []error) (err error) {
-	for _, e := range errs {
-		if e != nil && (err == nil || errors.Is(err, context.Canceled)) {
-			err = e
-		}
-	}
-	return err
-}
-
 func (b *runner) capacity(ctx context.Context, v spec.Variant, trial Trial) (Capacity, error) {
 	d, folder, err := b.loop.Search(ctx, v, trial)
 	if err != nil {
 		return Capacity{}, err
 	}
-	return Capacity{v.Name, folder, d.State, d.Sentence, d.Lower, d.Upper, len(d.Probes)}, nil
+	return Capacity{v.Name, folder, string(d.State), d.Sentence, d.Lower, d.Upper, len(d.Probes)}, nil
 }
 
 // ratioOf is the ratio of capacity b to a; nil if either has no lower bound, or

@@ -162,7 +162,7 @@ func (e Effect) sentence(a Parameters, variant string) string {
 	}
 	pairs := len(e.Comparison.Pairing.Pairs)
 	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
-		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), quantity.Number(pairs, "pair"))
+		e.Outcome, variant, a.Variants[0].Name, quantity.Value(a.Rate, ""), a.Unit, list(parts), quantity.Number(pairs, "pair"))
 	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
 		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
 	}
@@ -178,7 +178,7 @@ func (d PrimaryMetric) text() string {
 		return d.Metric + " has no data"
 	}
 	unit := strings.ReplaceAll(d.Unit, "ms/tx", "ms per transaction")
-	values := fmt.Sprintf("from %s to %s %s", number(*d.A), number(*d.B), unit)
+	values := fmt.Sprintf("from %s to %s %s", quantity.Value(*d.A, ""), quantity.Value(*d.B, ""), unit)
 	switch {
 	case d.Decision == effect.Equivalent:
 		return fmt.Sprintf("%s stayed the same (%s)", d.Metric, values)
@@ -191,7 +191,7 @@ func (d PrimaryMetric) text() string {
 	if d.Falls {
 		verb, times = "fell", 1 / *d.Ratio
 	}
-	return fmt.Sprintf("%s %s %s (%s times)", d.Metric, verb, values, number(times))
+	return fmt.Sprintf("%s %s %s (%s times)", d.Metric, verb, values, quantity.Value(times, ""))
 }
 
 func list(parts []string) string {

@@ -2,11 +2,12 @@ package experiment
 
 import (
 	"cmp"
-	"math"
+	"fmt"
 	"slices"
 
 	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/quantity"
 )
 
 // Event is a wait event of database sessions, in the control (A) and the variant (B).
@@ -63,13 +64,7 @@ func events(control, variant compare.Group, c compare.Comparison) []Event {
 
 // longer is the larger of the event's two times.
 func (e Event) longer() float64 {
-	longer := 0.0
-	for _, v := range []*float64{e.A, e.B} {
-		if v != nil {
-			longer = math.Max(longer, *v)
-		}
-	}
-	return longer
+	return max(orZero(e.A), orZero(e.B))
 }
 
 // medianOf is the median over a number of runs, where missing values are 0; nil
@@ -78,12 +73,65 @@ func medianOf(values []float64, runs int) *float64 {
 	if runs == 0 {
 		return nil
 	}
-	all := slices.Clone(values)
-	for len(all) < runs {
-		all = append(all, 0)
-	}
+	all := append(make([]float64, runs-len(values)), values...)
 	slices.Sort(all)
-	n := len(all)
-	v := document.Round((all[(n-1)/2] + all[n/2]) / 2)
+	v := document.Round((all[(runs-1)/2] + all[runs/2]) / 2)
 	return &v
+}
+
+// Bottlenecks are the components named by the diagnoses of the runs, the most
+// frequent first.
+type Bottlenecks struct {
+	A []Component `json:"a"`
+	B []Component `json:"b"`
+}
+
+// Component is a component, with the number of runs that name it.
+type Component struct {
+	Component string `json:"component"`
+	Runs      int    `json:"runs" jsonschema:"minimum=1"`
+}
+
+func bottlenecks(control, variant compare.Group) Bottlenecks {
+	return Bottlenecks{components(control), components(variant)}
+}
+
+func components(g compare.Group) []Component {
+	all := []Component{}
+	for _, r := range g.Runs {
+		if b := r.Certificate.Bottleneck; b != nil {
+			i := slices.IndexFunc(all, func(c Component) bool { return c.Component == b.Component })
+			if i < 0 {
+				i, all = len(all), append(all, Component{Component: b.Component})
+			}
+			all[i].Runs++
+		}
+	}
+	slices.SortFunc(all, func(x, y Component) int {
+		return cmp.Or(cmp.Compare(y.Runs, x.Runs), cmp.Compare(x.Component, y.Component))
+	})
+	return all
+}
+
+// text is a part of a sentence; empty if no run has a bottleneck.
+func (n Bottlenecks) text(a, b string) string {
+	if len(n.A)+len(n.B) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the bottleneck with %s was %s, with %s %s", a, runsOf(n.A), b, runsOf(n.B))
+}
+
+func runsOf(all []Component) string {
+	total := 0
+	for _, c := range all {
+		total += c.Runs
+	}
+	var parts []string
+	for _, c := range all {
+		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, quantity.Number(total, "run")))
+	}
+	if len(parts) == 0 {
+		return "not known"
+	}
+	return list(parts)
 }

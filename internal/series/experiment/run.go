@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"assay.dev/assay/internal/quantity"
-
 	"assay.dev/assay/internal/judge/compare"
+	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/series/experiment/binlog"
 	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
@@ -81,7 +82,8 @@ func (d *Document) stop(ctx context.Context, reason error) {
 	}
 	d.Effects, d.Capacity = []Effect{}, []Capacity{}
 	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, quantity.Number(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
-	d.Limitations = append(d.Limitations, d.State+": "+firstLine(reason))
+	text, _, _ := strings.Cut(mask.Text(reason.Error()), "\n")
+	d.Limitations = append(d.Limitations, d.State+": "+text)
 }
 
 // conclude sets the sentence and the limitations of the whole experiment.
@@ -101,7 +103,7 @@ func (d *Document) conclude(b runner) {
 		d.Limitations = append(d.Limitations, "each capacity is from a single search: its bounds are not a confidence interval")
 	}
 	for _, c := range d.Capacity {
-		if c.State != search.Found.String() {
+		if c.State != string(search.Found) {
 			d.Limitations = append(d.Limitations, c.Variant+": "+c.Sentence)
 		}
 	}

@@ -90,7 +90,7 @@ func (w *fake) loop(t *testing.T) Loop {
 		Search: func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error) {
 			a := search.Parameters{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
 			d, err := search.Run(ctx, a, search.Loop{
-				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
+				Keep: func(search.Document) error { return nil },
 				Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
 					err = trial(ctx, func() error {
 						if w.applied != v.Name {
@@ -128,7 +128,7 @@ func checkSchema(t *testing.T, d Document) {
 	schematest.Validate(t, schematest.Compile(t, schemaFile), data)
 }
 
-var update = flag.Bool("update", false, "rewrite the schema")
+var update = flag.Bool("update", false, "rewrite the schema and the golden files")
 
 const schemaFile = "experiment.schema.json"
 

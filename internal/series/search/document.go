@@ -1,7 +1,6 @@
 package search
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -52,7 +51,7 @@ type Decisive struct {
 type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=assay/search/v1"`
 	Parameters
-	State       string      `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // how the search ended
+	State       End         `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // how the search ended
 	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
 	Lower       *float64    `json:"lower" jsonschema:"exclusiveMinimum=0"`           // largest load below the upper bound at which the SLOs hold; null: none
 	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which the SLOs are missed or too close to call; null: none
@@ -64,8 +63,7 @@ type Document struct {
 	Certifies   bool        `json:"certifies" jsonschema:"const=false"`
 	Confirm     string      `json:"confirm,omitempty"` // the command that would certify the lower bound
 
-	end        End
-	trialsLeft *int // estimated; nil: not known
+	trialsLeft int
 }
 
 // LoadState is a rate with the results of its trials.
@@ -79,34 +77,19 @@ type LoadState struct {
 	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`                                                                   // trials that were INVALID or could not start
 }
 
-// Interrupted and Failed are the states of a search that was stopped early.
-const (
-	Interrupted = "interrupted"
-	Failed      = "failed"
-)
-
-// End is why the search ended; Running if it was interrupted or failed.
-func (d Document) End() End { return d.end }
+// TrialsLeft estimates how many trials remain; 0: it is not known.
+func (d Document) TrialsLeft() int { return d.trialsLeft }
 
 // Bracketed reports whether both bounds are known, or the SLOs hold at the highest
 // rate of the range.
-func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.end == AtMax }
-
-// TrialsLeft estimates how many trials remain.
-func (d Document) TrialsLeft() (trials int, known bool) {
-	if d.trialsLeft == nil {
-		return 0, false
-	}
-	return *d.trialsLeft, true
-}
+func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.State == AtMax }
 
 // update sets the document's results from those of the search.
 func (d *Document) update(s *Search, confirm func(rate float64) string) {
 	bounds := s.Bounds()
-	d.end = s.End()
-	d.State = d.end.String()
+	d.State = s.End()
 	d.Lower, d.Upper, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil
-	d.Confirm, d.trialsLeft = "", nil
+	d.Confirm, d.trialsLeft = "", s.TrialsLeft()
 	d.Loads = []LoadState{}
 	for _, l := range s.loads {
 		d.Loads = append(d.Loads, LoadState{
@@ -121,7 +104,10 @@ func (d *Document) update(s *Search, confirm func(rate float64) string) {
 		}
 	}
 	if bounds.Lower != nil {
-		d.Lower, d.Confirm = &bounds.Lower.Rate, confirm(bounds.Lower.Rate)
+		d.Lower = &bounds.Lower.Rate
+		if confirm != nil {
+			d.Confirm = confirm(*d.Lower)
+		}
 	}
 	if d.Lower != nil && d.Upper != nil {
 		width := Width(*d.Lower, *d.Upper)
@@ -129,9 +115,6 @@ func (d *Document) update(s *Search, confirm func(rate float64) string) {
 	}
 	if b := s.bracket(); !math.IsInf(b.ceiling, 1) {
 		d.GeneratorAt = &b.ceiling
-	}
-	if n, ok := s.TrialsLeft(); ok {
-		d.trialsLeft = &n
 	}
 	d.Sentence = d.sentence()
 }
@@ -154,18 +137,12 @@ func (d *Document) decisiveAt(rate float64) (at *Probe) {
 }
 
 // Marshal encodes search.json.
-func (d Document) Marshal() ([]byte, error) {
-	text, err := document.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("marshal search: %w", err)
-	}
-	return text, nil
-}
+func (d Document) Marshal() ([]byte, error) { return document.Marshal(d) }
 
 // ExitCode is the exit code of a search that ended by itself.
 func (d Document) ExitCode() int {
 	if d.Bracketed() {
 		return 0
 	}
-	return map[End]int{Missed: 1, Generator: 3, Invalid: 3, Undecided: 4}[d.End()]
+	return map[End]int{Missed: 1, Generator: 3, Invalid: 3, Undecided: 4}[d.State]
 }

@@ -52,23 +52,17 @@ func (r Range) check() error {
 }
 
 // Result is what one trial says of its load.
-type Result int
+type Result string
 
 // The results. Violations are counted as in a smoke run; they decide between the
 // first three.
 const (
-	Clear   Result = iota + 1 // each SLO held, with at most half of the violations that it allows
-	Broken                    // an SLO was missed, with at least twice the violations that it allows
-	Close                     // in between: undecided
-	Scarce                    // too few samples to decide, as a repetition would have
-	Starved                   // INVALID: the generator did not offer the load as planned
-	Void                      // INVALID for another reason
-	Refused                   // the generator cannot start a run at this load
+	Clear   Result = "clear"       // each SLO held, with at most half of the violations that it allows
+	Broken  Result = "broken"      // an SLO was missed, with at least twice the violations that it allows
+	Close   Result = "close"       // in between: undecided
+	Scarce  Result = "scarce"      // too few samples to decide, as a repetition would have
+	Starved Result = "starved"     // INVALID: the generator did not offer the load as planned
+	Void    Result = "void"        // INVALID for another reason
+	Refused Result = "refused"     // the generator cannot start a run at this load
+	stopped Result = "interrupted" // decides nothing
 )
-
-var resultWords = map[Result]string{
-	0: "interrupted", Clear: "clear", Broken: "broken", Close: "close", Scarce: "scarce", Starved: "starved", Void: "void", Refused: "refused",
-}
-
-// MarshalText returns the result's word in search.json; 0 is "interrupted".
-func (r Result) MarshalText() ([]byte, error) { return []byte(resultWords[r]), nil }

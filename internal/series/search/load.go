@@ -17,25 +17,18 @@ type Load struct {
 }
 
 // Class is what the trials of a load show.
-type Class int
+type Class string
 
 // The classes.
 const (
-	Open       Class = iota // more trials are needed
-	Lower                   // a lower bound: the SLOs hold
-	Upper                   // an upper bound: they are missed
-	UpperClose              // conservatively an upper bound: its trials are too close to call
-	TooShort                // its trials have too few samples to decide
-	Unmade                  // the generator cannot offer it
-	Unjudged                // its trials are INVALID
+	Open       Class = "open"     // more trials are needed
+	Lower      Class = "lower"    // a lower bound: the SLOs hold
+	Upper      Class = "upper"    // an upper bound: they are missed
+	UpperClose Class = "close"    // conservatively an upper bound: its trials are too close to call
+	TooShort   Class = "scarce"   // its trials have too few samples to decide
+	Unmade     Class = "unmade"   // the generator cannot offer it
+	Unjudged   Class = "unjudged" // its trials are INVALID
 )
-
-var classWords = map[Class]string{
-	Open: "open", Lower: "lower", Upper: "upper", UpperClose: "close", TooShort: "scarce", Unmade: "unmade", Unjudged: "unjudged",
-}
-
-// MarshalText returns the class's word in search.json.
-func (c Class) MarshalText() ([]byte, error) { return []byte(classWords[c]), nil }
 
 // upper reports whether loads of the class are upper bounds.
 func (c Class) upper() bool { return c == Upper || c == UpperClose }
@@ -64,49 +57,25 @@ func (l Load) Class(g Goal) Class {
 }
 
 func (l *Load) add(r Result) {
-	switch r {
-	case Clear:
-		l.Clear++
-	case Broken:
-		l.Broken++
-	case Close:
-		l.Close++
-	case Scarce:
-		l.Scarce++
-	case Starved:
-		l.Starved++
-	case Void:
-		l.Void++
-	case Refused:
-		l.Refused++
-	}
+	*map[Result]*int{
+		Clear: &l.Clear, Broken: &l.Broken, Close: &l.Close, Scarce: &l.Scarce, Starved: &l.Starved, Void: &l.Void, Refused: &l.Refused,
+	}[r]++
 }
 
 // Bounds are the relevant bounds of MLRsearch: the smallest upper bound, and the
 // largest lower bound below it. nil: none.
 type Bounds struct{ Lower, Upper *Load }
 
-// relevantBounds finds the bounds of loads in ascending order. A lower bound above
-// an upper one is ignored.
-func relevantBounds(loads []Load, g Goal) (b Bounds) {
-	for i := range loads {
-		switch class := loads[i].Class(g); {
+// Bounds are the relevant bounds so far. A lower bound above an upper one is ignored.
+func (s *Search) Bounds() (b Bounds) {
+	for _, l := range s.loads {
+		switch class := l.Class(s.goal); {
 		case class.upper():
-			b.Upper = &loads[i]
+			b.Upper = &l
 			return b
 		case class == Lower:
-			b.Lower = &loads[i]
+			b.Lower = &l
 		}
 	}
 	return b
-}
-
-func byRate(a, b Load) int {
-	switch {
-	case a.Rate < b.Rate:
-		return -1
-	case a.Rate > b.Rate:
-		return 1
-	}
-	return 0
 }

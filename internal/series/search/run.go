@@ -12,7 +12,7 @@ type Loop struct {
 	Trial func(ctx context.Context, rate float64) (Probe, error)
 	// Keep saves the document after each trial. It may block on a write.
 	Keep func(Document) error
-	// Confirm is the command that would certify a rate.
+	// Confirm is the command that would certify a rate; nil: there is none.
 	Confirm func(rate float64) string
 }
 
@@ -41,7 +41,7 @@ func Run(ctx context.Context, a Parameters, l Loop) (Document, error) {
 		}
 		d.Probes = append(d.Probes, p)
 		if ctx.Err() != nil {
-			d.Probes[len(d.Probes)-1].Result = 0
+			d.Probes[len(d.Probes)-1].Result = stopped
 			return d, l.stop(ctx, &d, context.Cause(ctx))
 		}
 		s.Add(rate, p.Result)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/testing/schematest"
 )
 
@@ -61,7 +62,7 @@ func probes(of func(rate float64, n int) Result) func(context.Context, float64) 
 }
 
 func confirm(rate float64) string {
-	return "assay certify payment --rate " + number(rate) + " --hold 10m"
+	return "assay certify payment --rate " + quantity.Exact(rate) + " --hold 10m"
 }
 
 // checked is a Keep that validates each document against the schema.
@@ -103,7 +104,7 @@ func TestResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(kept) != len(d.Probes) || kept[len(kept)-1].State != endWords[d.End()] {
+			if len(kept) != len(d.Probes) || kept[len(kept)-1].State != d.State {
 				t.Errorf("saved %d times after %d trials", len(kept), len(d.Probes))
 			}
 			for i, k := range kept[:len(kept)-1] {
@@ -150,7 +151,7 @@ func TestStoppedEarly(t *testing.T) {
 		trial       int // that does not end, from 1
 		interrupted bool
 		sealed      bool // its run has a record nevertheless
-		state       string
+		state       End
 		probes      int
 	}{
 		"interrupted before the first load": {1, true, false, Interrupted, 0},
@@ -183,8 +184,8 @@ func TestStoppedEarly(t *testing.T) {
 			if want := map[bool]error{true: context.Canceled, false: broken}[c.interrupted]; !errors.Is(err, want) {
 				t.Errorf("error %v, want %v", err, want)
 			}
-			if d.State != c.state || d.End() != Running || len(d.Probes) != c.probes {
-				t.Errorf("%s, %s, with %d trials", d.State, endWords[d.End()], len(d.Probes))
+			if d.State != c.state || len(d.Probes) != c.probes {
+				t.Errorf("%s, with %d trials", d.State, len(d.Probes))
 			}
 			if c.probes == 0 {
 				if len(kept) > 0 {

@@ -1,9 +1,8 @@
 package search
 
 import (
+	"cmp"
 	"slices"
-
-	"assay.dev/assay/internal/quantity"
 )
 
 // Search is the state of a search. The next load depends on the loads and their
@@ -16,18 +15,12 @@ type Search struct {
 
 // New starts a search.
 func New(g Goal, r Range) (*Search, error) {
-	if err := g.check(); err != nil {
-		return nil, err
-	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	return &Search{goal: g, span: r}, nil
+	return &Search{goal: g, span: r}, cmp.Or(g.check(), r.check())
 }
 
 // Add records the result of one trial.
 func (s *Search) Add(rate float64, r Result) {
-	i, found := slices.BinarySearchFunc(s.loads, Load{Rate: rate}, byRate)
+	i, found := slices.BinarySearchFunc(s.loads, rate, func(l Load, rate float64) int { return cmp.Compare(l.Rate, rate) })
 	if !found {
 		s.loads = slices.Insert(s.loads, i, Load{Rate: rate})
 	}
@@ -48,41 +41,24 @@ func (s *Search) End() End {
 
 // Load returns the load of a rate, without trials if it was not tried.
 func (s *Search) Load(rate float64) Load {
-	for _, l := range s.loads {
-		if l.Rate == rate { //nolint:staticcheck // the load of the trial, not one near it
-			return l
-		}
+	if i := slices.IndexFunc(s.loads, func(l Load) bool { return l.Rate == rate }); i >= 0 { //nolint:staticcheck // the load of the trial, not one near it
+		return s.loads[i]
 	}
 	return Load{Rate: rate}
 }
 
-// Bounds are the relevant bounds so far.
-func (s *Search) Bounds() Bounds { return relevantBounds(slices.Clone(s.loads), s.goal) }
-
 // End is how a search ends.
-type End int
+type End string
 
 // The ends.
 const (
-	Running   End = iota
-	Found         // the bracket is as narrow as the goal
-	AtMax         // the SLOs hold at the highest rate of the range
-	Missed        // the SLOs are missed at the lowest rate of the range
-	Generator     // the generator's limit is below the system's
-	Undecided     // trials have too few samples to decide
-	Invalid       // trials are INVALID, for a reason other than the generator
+	Running     End = "running"
+	Found       End = "found"       // the bracket is as narrow as the goal
+	AtMax       End = "at-max"      // the SLOs hold at the highest rate of the range
+	Missed      End = "missed"      // the SLOs are missed at the lowest rate of the range
+	Generator   End = "generator"   // the generator's limit is below the system's
+	Undecided   End = "undecided"   // trials have too few samples to decide
+	Invalid     End = "invalid"     // trials are INVALID, for a reason other than the generator
+	Interrupted End = "interrupted" // the search was stopped
+	Failed      End = "failed"      // something else than the system failed
 )
-
-var endWords = map[End]string{
-	Running: "running", Found: "found", AtMax: "at-max", Missed: "missed",
-	Generator: "generator", Undecided: "undecided", Invalid: "invalid",
-}
-
-// String is the word for it in search.json.
-func (e End) String() string { return endWords[e] }
-
-// MarshalText returns the same word.
-func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
-// number formats a rate as a flag accepts it.
-func number(v float64) string { return quantity.Exact(v) }

@@ -20,7 +20,7 @@ func (d *Document) sentence() string {
 	switch {
 	case d.State == Interrupted || d.State == Failed:
 		return fmt.Sprintf("%s: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
-	case d.end == Missed:
+	case d.State == Missed:
 		return fmt.Sprintf("no rate within the SLOs: missed even at %s, %s of the first load %s",
 			d.rate(*d.Upper), quantity.Value(100**d.Upper/d.Range.From, "")+" %", trials)
 	}
@@ -29,7 +29,7 @@ func (d *Document) sentence() string {
 
 // reason is why the bounds are not narrower; empty if they are as narrow as the goal.
 func (d *Document) reason() string {
-	switch d.end {
+	switch d.State {
 	case AtMax:
 		return ", the highest rate to try"
 	case Generator:
@@ -56,7 +56,7 @@ func (d *Document) first(of Class) float64 {
 func (d *Document) between() string {
 	switch {
 	case d.Lower != nil && d.Upper != nil:
-		return fmt.Sprintf("between %s and %s", number(*d.Lower), d.rate(*d.Upper))
+		return fmt.Sprintf("between %s and %s", quantity.Exact(*d.Lower), d.rate(*d.Upper))
 	case d.Lower != nil:
 		return "at least " + d.rate(*d.Lower)
 	case d.Upper != nil:
@@ -65,7 +65,7 @@ func (d *Document) between() string {
 	return "not known"
 }
 
-func (d *Document) rate(v float64) string { return number(v) + " " + d.Unit }
+func (d *Document) rate(v float64) string { return quantity.Exact(v) + " " + d.Unit }
 
 // Bracket is the bracket so far, in words.
 func (d Document) Bracket() string { return d.between() }
@@ -134,7 +134,7 @@ func (d Document) notes() (all []string) {
 			}
 		}
 	}
-	switch d.end {
+	switch d.State {
 	case Generator:
 		last(Starved, Refused)
 		hint := "hint: add workers (--workers) or CPUs, or stop other processes on the generator's host"
@@ -159,7 +159,7 @@ var classTexts = map[Class]string{
 func (d Document) table() page.Table {
 	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
 	for _, l := range d.Loads {
-		t.Rows = append(t.Rows, page.Cells(number(l.Rate), classTexts[l.Class],
+		t.Rows = append(t.Rows, page.Cells(quantity.Exact(l.Rate), classTexts[l.Class],
 			strconv.Itoa(l.Clear), strconv.Itoa(l.Close), strconv.Itoa(l.Broken), strconv.Itoa(l.Scarce+l.NotJudged)))
 	}
 	return t

@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -93,7 +94,7 @@ func (a Parameters) checkSamples(slos []spec.SLO, rate float64) error {
 		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
 			return hint.With(
 				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
-					a.Seconds, number(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
+					a.Seconds, quantity.Exact(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
 				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/rate)),
 			)
 		}

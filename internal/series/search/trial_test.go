@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 		var p Probe
 		p.Judge(c.v)
 		if p.Result != c.want || p.Claim != name || p.Verdict != c.v.Outcome.String() || p.Decisive.Text() != c.decisive {
-			t.Errorf("%s: %s by %q: %+v", name, resultWords[p.Result], p.Decisive.Text(), p)
+			t.Errorf("%s: %s by %q: %+v", name, p.Result, p.Decisive.Text(), p)
 		}
 	}
 }

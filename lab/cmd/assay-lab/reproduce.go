@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/record"
-	"assay.dev/assay/internal/project"
 	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
@@ -157,7 +157,8 @@ func (f *reproduceFlags) prepare(c *cobra.Command, name string, of localstack.Op
 			_ = os.Remove(o.Dir)
 		}
 	}()
-	if f.Thresholds, err = project.Extract(files); err != nil {
+	f.Thresholds = filepath.Join(files, "thresholds.json")
+	if err := os.CopyFS(files, assay.Files); err != nil {
 		return o, nil, err
 	}
 	file, err := thresholds.Read(c.Context(), f.Thresholds)

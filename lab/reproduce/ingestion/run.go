@@ -113,7 +113,7 @@ func (o Options) findRate(ctx context.Context, p spec.Profile, d *Document) (err
 	if err := cmp.Or(t.CheckParameters(), t.Check(ctx)); err != nil {
 		return err
 	}
-	found, err := t.Search(ctx, func(float64) string { return "" })
+	found, err := t.Search(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("search for the highest rate: %w", err)
 	}

@@ -12,14 +12,13 @@ type alb struct{ timed bool }
 
 // Numbers of fields, from 0.
 const (
-	albType      = 0
-	albTime      = 1 // when the response was sent
-	albTimes     = 5 // of request, target and response, in s; -1 where there was none
-	albStatus    = 8
-	albRequest   = 12
-	albCreated   = 21 // when the request came; old lines have none
-	albFields    = 22
-	albTimesLast = 7
+	albType    = 0
+	albTime    = 1 // when the response was sent
+	albTimes   = 5 // of request, target and response, in s; -1 where there was none
+	albStatus  = 8
+	albRequest = 12
+	albCreated = 21 // when the request came; old lines have none
+	albFields  = 22
 )
 
 func (p *alb) Parse(line []byte, e *Entry) Problem {
@@ -47,7 +46,7 @@ func (p *alb) Parse(line []byte, e *Entry) Problem {
 	if !ok {
 		return NoTime
 	}
-	e.Latency = albLatency(fields[albTimes : albTimesLast+1])
+	e.Latency = albLatency(fields[albTimes:albStatus])
 	p.timed = p.timed || e.Latency != NoLatency
 	e.At = at.arrival(e.Latency)
 	if created, ok := isoTime(fields[albCreated], time.UTC); ok {

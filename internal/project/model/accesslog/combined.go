@@ -20,6 +20,9 @@ type combined struct {
 
 	from Unit // the unit of the last time of a request; 0: there was none
 	last bool // that was the line's last word, not a number with a point
+
+	text []byte  // the time of the last line: many lines have the same
+	at   instant // what that text says
 }
 
 // timesTried is how many brackets may stand before that of the time: a user's name may have
@@ -27,7 +30,7 @@ type combined struct {
 const timesTried = 8
 
 func (p *combined) Parse(line []byte, e *Entry) Problem {
-	at, rest, ok := bracketedTime(line)
+	at, rest, ok := p.bracketedTime(line)
 	if !ok {
 		return NoTime
 	}
@@ -51,8 +54,8 @@ func (p *combined) Parse(line []byte, e *Entry) Problem {
 
 // bracketedTime finds [18/May/2024:19:42:07 +0530], and returns what follows it and a
 // space.
-func bracketedTime(line []byte) (at instant, rest []byte, ok bool) {
-	const length = len("18/May/2024:19:42:07 +0530")
+func (p *combined) bracketedTime(line []byte) (at instant, rest []byte, ok bool) {
+	const length = len(commonLayout)
 	for range timesTried {
 		i := bytes.IndexByte(line, '[')
 		if i < 0 {
@@ -62,7 +65,11 @@ func bracketedTime(line []byte) (at instant, rest []byte, ok bool) {
 		if len(line) < length+2 || line[length] != ']' || line[length+1] != ' ' {
 			continue
 		}
+		if bytes.Equal(line[:length], p.text) {
+			return p.at, line[length+2:], true
+		}
 		if at, ok = commonTime(line[:length]); ok {
+			p.text, p.at = append(p.text[:0], line[:length]...), at
 			return at, line[length+2:], true
 		}
 	}

@@ -1,6 +1,9 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // Method is the method of a request.
 type Method uint8
@@ -138,10 +141,7 @@ func (e *Entry) setTarget(target []byte) Problem {
 
 // setStatus reads three digits; nginx writes 000 where it sent nothing.
 func (e *Entry) setStatus(b []byte) bool {
-	if len(b) != 3 {
-		return false
-	}
-	n, ok := digits(b)
-	e.Status = int(n)
-	return ok && (n == 0 || n >= 100)
+	n, err := strconv.Atoi(string(b))
+	e.Status = n
+	return len(b) == 3 && err == nil && (n == 0 || n >= 100)
 }

@@ -27,66 +27,32 @@ var roleNames = [roles]string{"time", "method", "path", "request", "status", "du
 type field struct {
 	name  string // of a nested field: with dots
 	role  role
+	rank  int  // among all fields
 	unit  Unit // of a duration; 0: settled by a sample
 	start bool // the time is when the request began, not when it was logged
 }
 
-// usual are the fields of the usual logs: nginx (as examples of log_format have them), Caddy,
-// Envoy, Traefik, Google Cloud's load balancers, the Elastic Common Schema.
-var usual = []field{
-	{name: "start_time", role: roleTime, start: true}, // Envoy
-	{name: "StartUTC", role: roleTime, start: true},   // Traefik
-	{name: "msec", role: roleTime},
-	{name: "time_iso8601", role: roleTime},
-	{name: "time_local", role: roleTime},
-	{name: "@timestamp", role: roleTime},
-	{name: "timestamp", role: roleTime},
-	{name: "ts", role: roleTime}, // Caddy
-	{name: "time", role: roleTime},
-	{name: "datetime", role: roleTime},
-	{name: "date", role: roleTime},
+// usual are the fields of the usual logs by their roles: nginx (as examples of log_format have
+// them), Caddy, Envoy, Traefik, Google Cloud's load balancers, the Elastic Common Schema.
+var usual = [roles][]field{
+	roleTime: append([]field{{name: "start_time", start: true}, {name: "StartUTC", start: true}}, // Envoy, Traefik
+		named(0, "msec", "time_iso8601", "time_local", "@timestamp", "timestamp", "ts", "time", "datetime", "date")...),
+	roleMethod:  named(0, "request_method", "request.method", "httpRequest.requestMethod", "http.request.method", "RequestMethod", "http_method", "method", "verb"),
+	rolePath:    named(0, "request_uri", "request.uri", "httpRequest.requestUrl", "url.original", "RequestPath", "url.path", "uri", "path", "url"),
+	roleRequest: named(0, "request", "request_line"),
+	roleStatus:  named(0, "httpRequest.status", "http.response.status_code", "DownstreamStatus", "response_code", "status", "status_code", "statusCode"),
+	roleDuration: slices.Concat(
+		named(time.Second, "request_time"), named(0, "httpRequest.latency"), named(time.Nanosecond, "Duration", "event.duration"),
+		named(time.Millisecond, "duration_ms", "latency_ms", "response_time_ms"), named(0, "duration", "latency", "response_time", "elapsed"),
+	),
+}
 
-	{name: "request_method", role: roleMethod},
-	{name: "request.method", role: roleMethod},
-	{name: "httpRequest.requestMethod", role: roleMethod},
-	{name: "http.request.method", role: roleMethod},
-	{name: "RequestMethod", role: roleMethod},
-	{name: "http_method", role: roleMethod},
-	{name: "method", role: roleMethod},
-	{name: "verb", role: roleMethod},
-
-	{name: "request_uri", role: rolePath},
-	{name: "request.uri", role: rolePath},
-	{name: "httpRequest.requestUrl", role: rolePath},
-	{name: "url.original", role: rolePath},
-	{name: "RequestPath", role: rolePath},
-	{name: "url.path", role: rolePath},
-	{name: "uri", role: rolePath},
-	{name: "path", role: rolePath},
-	{name: "url", role: rolePath},
-
-	{name: "request", role: roleRequest},
-	{name: "request_line", role: roleRequest},
-
-	{name: "httpRequest.status", role: roleStatus},
-	{name: "http.response.status_code", role: roleStatus},
-	{name: "DownstreamStatus", role: roleStatus},
-	{name: "response_code", role: roleStatus},
-	{name: "status", role: roleStatus},
-	{name: "status_code", role: roleStatus},
-	{name: "statusCode", role: roleStatus},
-
-	{name: "request_time", role: roleDuration, unit: Unit(time.Second)},
-	{name: "httpRequest.latency", role: roleDuration},
-	{name: "Duration", role: roleDuration, unit: Unit(time.Nanosecond)},
-	{name: "event.duration", role: roleDuration, unit: Unit(time.Nanosecond)},
-	{name: "duration_ms", role: roleDuration, unit: Unit(time.Millisecond)},
-	{name: "latency_ms", role: roleDuration, unit: Unit(time.Millisecond)},
-	{name: "response_time_ms", role: roleDuration, unit: Unit(time.Millisecond)},
-	{name: "duration", role: roleDuration},
-	{name: "latency", role: roleDuration},
-	{name: "response_time", role: roleDuration},
-	{name: "elapsed", role: roleDuration},
+// named are fields of names; unit is that of a duration.
+func named(unit time.Duration, names ...string) (all []field) {
+	for _, name := range names {
+		all = append(all, field{name: name, unit: Unit(unit)})
+	}
+	return all
 }
 
 // ParseField reads ROLE=NAME: which field of a JSON line has a role.
@@ -101,16 +67,15 @@ func ParseField(text string) (role, name string, err error) {
 // fieldsOf are the usual fields, but those of a role for which another name was given.
 func fieldsOf(given map[string]string) (all []field) {
 	for i, name := range roleNames {
-		if given[name] != "" {
-			all = append(all, field{name: given[name], role: role(i)})
-		}
-	}
-	for _, f := range usual {
-		switch {
-		case given[roleNames[f.role]] != "":
-		case f.role == roleRequest && given["path"] != "", f.role == rolePath && given["request"] != "":
+		switch r := role(i); {
+		case given[name] != "":
+			all = append([]field{{name: given[name], role: r}}, all...)
+		case r == roleRequest && given["path"] != "", r == rolePath && given["request"] != "":
 		default:
-			all = append(all, f)
+			for _, f := range usual[r] {
+				f.role = r
+				all = append(all, f)
+			}
 		}
 	}
 	return all

@@ -2,7 +2,6 @@ package accesslog
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -16,19 +15,22 @@ const (
 	ALB      Format = "alb"
 )
 
-// Formats are all of them, in the order in which Detect prefers them.
+// parsers make the parser of each format.
+var parsers = map[Format]func(Options) Parser{
+	Combined: func(o Options) Parser { return &combined{unit: o.Unit} },
+	JSON:     func(o Options) Parser { return newJSON(o) },
+	ALB:      func(Options) Parser { return &alb{} },
+}
+
+// Formats are all of them, in the order in which Sample prefers them.
 var Formats = []Format{Combined, JSON, ALB}
 
 // ParseFormat reads the name of a format.
 func ParseFormat(name string) (Format, error) {
-	var names []string
-	for _, f := range Formats {
-		if name == string(f) {
-			return f, nil
-		}
-		names = append(names, string(f))
+	if parsers[Format(name)] == nil {
+		return "", fmt.Errorf("format %q is not one of %s, %s, %s", name, Combined, JSON, ALB)
 	}
-	return "", fmt.Errorf("format %q is not one of %s", name, strings.Join(names, ", "))
+	return Format(name), nil
 }
 
 // Options are what a format leaves open. The zero value is valid.
@@ -40,23 +42,8 @@ type Options struct {
 	auto Unit // of durations in JSON whose unit is not known; Sample settles it
 }
 
-func (o Options) zone() *time.Location {
-	if o.Zone == nil {
-		return time.UTC
-	}
-	return o.Zone
-}
-
 // New returns a parser of a format.
-func New(f Format, o Options) Parser {
-	switch f {
-	case JSON:
-		return newJSON(o)
-	case ALB:
-		return &alb{}
-	}
-	return &combined{unit: o.Unit}
-}
+func New(f Format, o Options) Parser { return parsers[f](o) }
 
 // Sampled is what a sample of a log shows.
 type Sampled struct {

@@ -15,24 +15,23 @@ type jsonLines struct {
 	zone   *time.Location
 	unit   Unit // of every duration; 0: of each field its own
 	auto   Unit // of fields whose unit is not known
-	fields []field
-	rank   map[string]int  // of a field in fields
+	fields map[string]*field
 	nested map[string]bool // names of objects that hold some
 
 	input   bytes.Buffer
 	decoder *jsontext.Decoder
 	name    []byte // of the field that is read
 	found   [roles]found
-	from    int // the field of the last duration; -1: there was none
+	from    *field // that of the last duration; nil: there was none
 	// sampled are durations of unknown unit, where a sample is read.
 	sampled *[]sampled
 }
 
 // found is the value of a role in the current line.
 type found struct {
-	rank int // -1: none
-	raw  []byte
-	text []byte // memory for unescaped strings
+	field *field // nil: none
+	raw   []byte
+	text  []byte // memory for unescaped strings
 }
 
 type sampled struct {
@@ -41,9 +40,9 @@ type sampled struct {
 }
 
 func newJSON(o Options) *jsonLines {
-	p := &jsonLines{zone: o.zone(), unit: o.Unit, auto: o.auto, fields: fieldsOf(o.Fields), rank: map[string]int{}, nested: map[string]bool{}, from: -1}
-	for i, f := range slices.Backward(p.fields) {
-		p.rank[f.name] = i
+	p := &jsonLines{zone: cmp.Or(o.Zone, time.UTC), unit: o.Unit, auto: o.auto, fields: map[string]*field{}, nested: map[string]bool{}}
+	for rank, f := range slices.Backward(fieldsOf(o.Fields)) {
+		f.rank, p.fields[f.name] = rank, &f
 		for at, c := range f.name {
 			if c == '.' {
 				p.nested[f.name[:at]] = true
@@ -61,13 +60,10 @@ func (p *jsonLines) Parse(line []byte, e *Entry) Problem {
 	p.input = *bytes.NewBuffer(line) // not copied
 	p.decoder.Reset(&p.input, lenient...)
 	for i := range p.found {
-		p.found[i].rank = -1
+		p.found[i].field = nil
 	}
-	if p.decoder.PeekKind() != jsontext.KindBeginObject || !p.object(p.name[:0]) {
-		return NotJSON
-	}
-	if p.decoder.PeekKind() != jsontext.KindInvalid { // something follows the object
-		return NotJSON
+	if p.decoder.PeekKind() != jsontext.KindBeginObject || !p.object(p.name[:0]) || p.decoder.PeekKind() != jsontext.KindInvalid {
+		return NotJSON // or something follows the object
 	}
 	return p.entry(e)
 }
@@ -97,21 +93,21 @@ func (p *jsonLines) object(prefix []byte) bool {
 			}
 			continue
 		}
-		rank, ours := p.rank[string(name)]
+		f := p.fields[string(name)]
 		raw, err := p.decoder.ReadValue()
 		if err != nil {
 			return false
 		}
-		if ours {
-			p.keep(rank, raw)
+		if f != nil {
+			p.keep(f, raw)
 		}
 	}
 }
 
 // keep stores the value of a field unless a better one is known.
-func (p *jsonLines) keep(rank int, raw []byte) {
-	f := &p.found[p.fields[rank].role]
-	if f.rank >= 0 && f.rank <= rank {
+func (p *jsonLines) keep(of *field, raw []byte) {
+	f := &p.found[of.role]
+	if f.field != nil && f.field.rank <= of.rank {
 		return
 	}
 	switch raw[0] {
@@ -128,13 +124,13 @@ func (p *jsonLines) keep(rank int, raw []byte) {
 	case 'n', 't', 'f', '{', '[':
 		return
 	}
-	f.rank, f.raw = rank, raw
+	f.field, f.raw = of, raw
 }
 
 // entry makes the entry of what was found.
 func (p *jsonLines) entry(e *Entry) Problem {
 	when := p.found[roleTime]
-	if when.rank < 0 {
+	if when.field == nil {
 		return NoTime
 	}
 	at, ok := anyTime(when.raw, p.zone)
@@ -142,7 +138,7 @@ func (p *jsonLines) entry(e *Entry) Problem {
 		return NoTime
 	}
 	status := p.found[roleStatus]
-	if status.rank < 0 {
+	if status.field == nil {
 		return NoStatus
 	}
 	if string(status.raw) == "0" { // Envoy: nothing was sent
@@ -154,19 +150,19 @@ func (p *jsonLines) entry(e *Entry) Problem {
 	method := p.found[roleMethod]
 	problem := NoRequest
 	switch {
-	case path.rank >= 0 && method.rank >= 0:
+	case path.field != nil && method.field != nil:
 		if e.Method, ok = methodOf(method.raw); !ok {
 			return NoPath
 		}
 		problem = e.setTarget(path.raw)
-	case line.rank >= 0:
+	case line.field != nil:
 		problem = e.setRequestLine(line.raw)
 	}
 	if problem != None {
 		return problem
 	}
 	e.Latency, e.At = p.latency(), at.micros
-	if !p.fields[when.rank].start {
+	if !when.field.start {
 		e.At = at.arrival(e.Latency)
 	}
 	return None
@@ -174,24 +170,22 @@ func (p *jsonLines) entry(e *Entry) Problem {
 
 func (p *jsonLines) latency() int64 {
 	took := p.found[roleDuration]
-	if took.rank < 0 {
+	if took.field == nil {
 		return NoLatency
 	}
-	p.from = took.rank
-	v, fractional, ok := scientific(took.raw)
+	p.from = took.field
+	v, fractional, ok := number(took.raw)
 	if !ok {
 		return suffixed(took.raw)
 	}
-	if p.sampled != nil && p.unit == 0 && p.fields[took.rank].unit == 0 {
+	if p.sampled != nil && p.unit == 0 && took.field.unit == 0 {
 		*p.sampled = append(*p.sampled, sampled{v, fractional})
 	}
-	return micros(v, p.unitOf(took.rank))
+	return micros(v, p.unitOf(took.field))
 }
 
 // unitOf is the unit of a field's numbers.
-func (p *jsonLines) unitOf(rank int) Unit {
-	return cmp.Or(p.unit, p.fields[rank].unit, p.auto)
-}
+func (p *jsonLines) unitOf(f *field) Unit { return cmp.Or(p.unit, f.unit, p.auto) }
 
 // The medians of a sample from which on a unit is not plausible, in that unit: a service that
 // takes as long for every second request is not looked at under load.
@@ -224,8 +218,8 @@ func settle(all []sampled) Unit {
 
 // durations says where the requests' times come from.
 func (p *jsonLines) durations() string {
-	if p.from < 0 {
+	if p.from == nil {
 		return ""
 	}
-	return fmt.Sprintf("field %s, in %s unless a value has its unit", p.fields[p.from].name, p.unitOf(p.from))
+	return fmt.Sprintf("field %s, in %s unless a value has its unit", p.from.name, p.unitOf(p.from))
 }

@@ -14,8 +14,6 @@ const registerBits = 12
 // with linear counting of few. Hashes of 64 bits need no correction of many.
 type distinct struct{ longest [registers]uint8 }
 
-func newDistinct() *distinct { return &distinct{} }
-
 func (d *distinct) add(hash uint64) {
 	at := hash >> (64 - registerBits)
 	run := uint8(bits.LeadingZeros64(hash<<registerBits|1<<(registerBits-1))) + 1

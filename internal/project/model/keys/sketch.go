@@ -15,7 +15,6 @@ const size = 1024
 // Data Streams", 2017). The zero value is empty.
 type Sketch struct {
 	total  uint64
-	first  uint64            // the only key, as long as counts is nil
 	counts map[uint64]uint64 // lower bounds
 	purged uint64            // what was subtracted from each count: no count is too low by more
 	all    *distinct         // nil: counts has all keys
@@ -26,31 +25,33 @@ func (s *Sketch) Add(key, n uint64) {
 	if n == 0 {
 		return
 	}
-	s.total += n
 	if s.counts == nil {
-		if s.total == n || key == s.first {
-			s.first = key
-			return
-		}
-		s.counts = map[uint64]uint64{s.first: s.total - n}
+		s.counts = map[uint64]uint64{}
 	}
 	if s.all != nil {
 		s.all.add(key)
 	}
+	s.total += n
 	s.counts[key] += n
 	if len(s.counts) > size {
 		s.purge()
 	}
 }
 
-// purge subtracts the median from all counts, and drops those that are then 0.
-func (s *Sketch) purge() {
+// estimated makes the number of distinct keys an estimate, if it is none yet.
+func (s *Sketch) estimated() *distinct {
 	if s.all == nil {
-		s.all = newDistinct()
+		s.all = &distinct{}
 		for key := range s.counts {
 			s.all.add(key)
 		}
 	}
+	return s.all
+}
+
+// purge subtracts the median from all counts, and drops those that are then 0.
+func (s *Sketch) purge() {
+	s.estimated()
 	all := slices.Sorted(maps.Values(s.counts))
 	median := all[len(all)/2]
 	for key, n := range s.counts {
@@ -65,33 +66,16 @@ func (s *Sketch) purge() {
 
 // Merge adds what another sketch has counted, which it does not change.
 func (s *Sketch) Merge(other *Sketch) {
-	switch {
-	case other.total == 0:
-		return
-	case other.counts == nil:
-		s.Add(other.first, other.total)
-		return
-	case s.counts == nil:
-		s.counts = map[uint64]uint64{}
-		if s.total > 0 {
-			s.counts[s.first] = s.total
-		}
-	}
-	if other.all != nil && s.all == nil {
-		s.all = newDistinct()
-		for key := range s.counts {
-			s.all.add(key)
-		}
-	}
-	if s.all != nil {
-		for key := range other.counts {
-			s.all.add(key)
-		}
-		if other.all != nil {
-			s.all.merge(other.all)
-		}
+	if other.all != nil {
+		s.estimated().merge(other.all)
 	}
 	for key, n := range other.counts {
+		if s.all != nil {
+			s.all.add(key)
+		}
+		if s.counts == nil {
+			s.counts = map[uint64]uint64{}
+		}
 		s.counts[key] += n
 	}
 	s.total += other.total
@@ -107,12 +91,7 @@ func (s *Sketch) Total() uint64 { return s.total }
 // Distinct is the number of keys; with more than size of them, an estimate with a standard
 // error of 1.6 %.
 func (s *Sketch) Distinct() float64 {
-	switch {
-	case s.total == 0:
-		return 0
-	case s.counts == nil:
-		return 1
-	case s.all == nil:
+	if s.all == nil {
 		return float64(len(s.counts))
 	}
 	return s.all.estimate()
@@ -122,9 +101,6 @@ func (s *Sketch) Distinct() float64 {
 // reliable: at least least, and too low or too high by at most a fifth. A key that is among
 // the most requested ones was so from the start, and has lost at each purge: purged is added.
 func (s *Sketch) top(least uint64) (all []uint64) {
-	if s.counts == nil && s.total > 0 {
-		return []uint64{s.total}
-	}
 	for _, n := range s.counts {
 		if n >= 4*s.purged && n+s.purged >= least {
 			all = append(all, n+s.purged)

@@ -14,8 +14,10 @@ const (
 	Text // anything else that may identify: a name with digits, an e-mail, a token, escapes
 )
 
-// Kinds is their number.
-const Kinds = int(Text) + 1
+// MarshalText is the kind's word in a document; a literal has none.
+func (k Kind) MarshalText() ([]byte, error) {
+	return []byte([...]string{"", "number", "uuid", "hex", "text"}[k]), nil
+}
 
 // Lengths and shares that tell words from tokens. An English word or a name of a method
 // in several words stays a literal; what is mistaken for a token is only a placeholder.

@@ -29,9 +29,9 @@ type Endpoint struct {
 
 // Segment is one of a template.
 type Segment struct {
-	Literal string     // empty with a Kind: a placeholder
-	Kind    route.Kind // of the placeholder; route.Literal: it is none
-	Suffix  string     // extension of the placeholder
+	Literal string     `json:"literal,omitempty"` // empty with a Kind: a placeholder
+	Kind    route.Kind `json:"kind,omitzero"`     // of the placeholder; route.Literal: it is none
+	Suffix  string     `json:"suffix,omitempty"`  // extension of the placeholder
 }
 
 // Template is the path, with {id} for placeholders.
@@ -48,9 +48,6 @@ func (s Segment) String() string {
 	}
 	return "{id}" + s.Suffix
 }
-
-// Variable reports whether the template has a placeholder.
-func (e *Endpoint) Variable() bool { return e.variable }
 
 // AddTo adds the requests of each second to those of seconds, of which the first is from, in
 // seconds since 1970.
@@ -82,18 +79,16 @@ func (e *Endpoint) add(r *Request, left *room) (inPages bool) {
 	return e.seconds.add(r.At, left)
 }
 
-// merge adds another endpoint, which from now on stands for this one, and returns the
-// room that this frees.
-func (e *Endpoint) merge(from *Endpoint) (freed room) {
+// merge adds another endpoint, which from now on stands for this one.
+func (e *Endpoint) merge(from *Endpoint, left *room) {
 	e.Requests += from.Requests
 	for class, n := range from.Status {
 		e.Status[class] += n
 	}
 	e.Latency.Merge(&from.Latency)
 	e.Keys.Merge(&from.Keys)
-	freed = e.seconds.merge(&from.seconds)
+	e.seconds.merge(&from.seconds, left)
 	*from = Endpoint{into: e}
-	return freed
 }
 
 // final is the endpoint that this one was merged into, or this one.

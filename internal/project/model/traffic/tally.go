@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"assay.dev/assay/internal/project/model/accesslog"
 	"assay.dev/assay/internal/project/model/route"
 )
 
@@ -45,7 +46,6 @@ type Tally struct {
 	shapes  map[string]*shape
 	all     series
 	minutes room // of all, that is left
-	pages   room // of endpoints
 	latest  int64
 
 	Requests uint64 // counted, in endpoints or not
@@ -68,7 +68,7 @@ type shape struct {
 
 // New returns an empty tally.
 func New(o Options) *Tally {
-	t := &Tally{options: o, shapes: map[string]*shape{}, minutes: room{maxMinutes, maxMinutes}, pages: room{maxPages, maxHighs}}
+	t := &Tally{options: o, shapes: map[string]*shape{}, minutes: room{maxMinutes, maxMinutes}, tree: tree{left: room{maxPages, maxHighs}}}
 	for _, r := range o.Routes {
 		t.tree.pin(r)
 	}
@@ -92,11 +92,8 @@ func (t *Tally) Add(r *Request) {
 	t.latest = max(t.latest, r.At)
 	s := t.shapes[string(r.Shape)]
 	if s == nil {
-		method, segments := parts(r.Shape)
-		e, full := t.tree.find(method, segments, tells(r.Status))
-		t.pages.pages += t.tree.freed.pages
-		t.pages.highs += t.tree.freed.highs
-		t.tree.freed = room{}
+		method, segments, _ := route.Split(r.Shape)
+		e, full := t.tree.find(accesslog.Method(method), segments, tells(r.Status))
 		switch {
 		case full:
 			e = &t.Others
@@ -112,14 +109,12 @@ func (t *Tally) Add(r *Request) {
 		}
 	}
 	s.requests++
-	if s.endpoint.into != nil {
-		s.endpoint = s.endpoint.final()
-	}
+	s.endpoint = s.endpoint.final()
 	t.count(s.endpoint, r)
 }
 
 func (t *Tally) count(e *Endpoint, r *Request) {
-	if !e.add(r, &t.pages) {
+	if !e.add(r, &t.tree.left) {
 		t.Coarse++
 	}
 }
@@ -137,30 +132,24 @@ func tells(status int) bool {
 // Minutes are those with requests, in order of time.
 func (t *Tally) Minutes() []Minute { return t.all.minutes() }
 
-// AddTo adds the requests of each second to those of seconds, of which the first is from, in
-// seconds since 1970.
-func (t *Tally) AddTo(seconds []uint32, from int64) { t.all.addTo(seconds, from) }
-
 // Endpoints are all of them, the most requested first. No request can be added after it.
 func (t *Tally) Endpoints() []*Endpoint {
 	t.tree.settle()
 	for text, s := range t.shapes {
 		_, _, names := route.Split([]byte(text))
 		e := s.endpoint.final()
-		seen := map[string]bool{}
+		known := map[string]bool{}
 		for _, name := range names {
-			key := string(name)
-			if isPlaceholder(key) {
-				key = ""
+			if isPlaceholder(string(name)) {
+				name = nil
 			}
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
+			known[string(name)] = true
+		}
+		for name := range known {
 			if e.Names == nil {
 				e.Names = map[string]uint64{}
 			}
-			e.Names[key] += s.requests
+			e.Names[name] += s.requests
 		}
 	}
 	all := t.tree.root.all(nil)

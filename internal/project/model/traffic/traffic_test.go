@@ -205,7 +205,7 @@ func TestEndpoint(t *testing.T) {
 	}
 	e := all[0]
 	latency, _ := e.Latency.Max()
-	if e.Requests != 3 || e.Errors() != 2 || e.Status != [Classes]uint64{0: 1, 2: 1, 5: 1} || e.Latency.Count() != 1 || latency != 1 || e.Variable() || e.Keys.Distinct() != 3 {
+	if e.Requests != 3 || e.Errors() != 2 || e.Status != [Classes]uint64{0: 1, 2: 1, 5: 1} || e.Latency.Count() != 1 || latency != 1 || e.variable || e.Keys.Distinct() != 3 {
 		t.Errorf("%+v", e)
 	}
 	if diff := cmp.Diff(map[string]uint64{"by": 2, "x": 1, "": 1}, e.Names); diff != "" {
@@ -247,7 +247,7 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			found := templates(tally)
 			seconds, whole := make([]uint32, 600), make([]uint32, 600)
-			tally.AddTo(whole, start)
+			tally.all.addTo(whole, start)
 			sum, keys := uint64(0), uint64(0)
 			for _, e := range tally.Endpoints() {
 				e.AddTo(seconds, start)
@@ -298,9 +298,7 @@ func TestSeries(t *testing.T) {
 		})
 		all := &series{}
 		for _, s := range rapid.SliceOfN(one, 1, 4).Draw(rt, "series") {
-			freed := all.merge(s)
-			left.pages += freed.pages
-			left.highs += freed.highs
+			all.merge(s, &left)
 		}
 		got := make([]uint32, 180)
 		all.addTo(got, start)
@@ -329,7 +327,7 @@ func TestSeries(t *testing.T) {
 	for range carry - 2 {
 		full.add(0, &room{})
 	}
-	if full.add(0, &room{}) || full.at(0, 0) != carry-1 {
-		t.Errorf("%d requests without room for a high page", full.at(0, 0))
+	if full.add(0, &room{}) || full.pages[0].at(0) != carry-1 {
+		t.Errorf("%d requests without room for a high page", full.pages[0].at(0))
 	}
 }

@@ -1,7 +1,6 @@
 package traffic
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ type tree struct {
 	nodes     int
 	endpoints int
 	replaced  int  // literals that became placeholders
-	freed     room // that merging has freed
+	left      room // for the seconds of endpoints
 }
 
 // isPlaceholder reports whether a child's name is one.
@@ -222,9 +221,7 @@ func (t *tree) merge(into, from *node) {
 			e.variable = into.variable
 			into.ends[m] = e
 		default:
-			freed := into.ends[m].merge(e)
-			t.freed.pages += freed.pages
-			t.freed.highs += freed.highs
+			into.ends[m].merge(e, &t.left)
 			t.endpoints--
 		}
 	}
@@ -337,10 +334,4 @@ func (t *tree) pin(path string) {
 		}
 		at = next
 	}
-}
-
-// parts splits a shape for find.
-func parts(shape []byte) (accesslog.Method, [][]byte) {
-	path, _, _ := bytes.Cut(shape[1:], []byte("?"))
-	return accesslog.Method(shape[0]), bytes.Split(path[1:], []byte("/"))
 }

@@ -20,7 +20,6 @@ import (
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/series/experiment/binlog"
 	"assay.dev/assay/internal/series/experiment/change"
-	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/mysqldtest"
@@ -165,13 +164,13 @@ func (b fixture) appliedAndReverted(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	polltest.Until(t, "no replication client", func() bool { return connections(t, b.db) == 0 })
-	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 0 {
+	if j, err := change.OpenJournal(dir); err != nil || j == nil || len(j.Steps) != 0 {
 		t.Errorf("journal between runs %v, %v", j, err)
 	}
 	if err := sys.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if j, err := journal.Open(dir); j != nil || err != nil {
+	if j, err := change.OpenJournal(dir); j != nil || err != nil {
 		t.Errorf("journal %v, %v", j, err)
 	}
 }
@@ -254,7 +253,7 @@ func connections(t *testing.T, db *sql.DB) (n int) {
 // noSecret checks that the journal names the database without its password.
 func noSecret(t *testing.T, dir string, sys *change.System) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, journal.File))
+	text, err := os.ReadFile(filepath.Join(dir, change.JournalFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +291,7 @@ func (b fixture) stepFails(t *testing.T) {
 		if after := stateOf(t, b.db, file); after != before {
 			t.Errorf("%s: %+v before, %+v after", name, before, after)
 		}
-		if j, err := journal.Open(dir); j != nil || err != nil {
+		if j, err := change.OpenJournal(dir); j != nil || err != nil {
 			t.Errorf("%s: journal %v, %v", name, j, err)
 		}
 	}
@@ -311,7 +310,7 @@ func (b fixture) replayed(t *testing.T) {
 	}
 	next := b.system(t, dir)
 	var err error
-	if next.Journal, err = journal.Open(dir); err != nil || next.Journal == nil {
+	if next.Journal, err = change.OpenJournal(dir); err != nil || next.Journal == nil {
 		t.Fatal(next.Journal, err)
 	}
 	dsn := next.DSN
@@ -344,14 +343,14 @@ func (b fixture) undoFails(t *testing.T) {
 	}
 	err := sys.Close(t.Context())
 	var undo *change.UndoError
-	if !errors.As(err, &undo) || !strings.Contains(undo.Hint(), "sh -c 'exit 1'") || !strings.Contains(undo.Hint(), "rm "+filepath.Join(dir, journal.File)) {
+	if !errors.As(err, &undo) || !strings.Contains(undo.Hint(), "sh -c 'exit 1'") || !strings.Contains(undo.Hint(), "rm "+filepath.Join(dir, change.JournalFile)) {
 		t.Fatalf("error %v", err)
 	}
 	after := stateOf(t, b.db, file)
 	if after.file = false; after != before {
 		t.Errorf("%+v before, %+v after", before, after)
 	}
-	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 1 {
+	if j, err := change.OpenJournal(dir); err != nil || j == nil || len(j.Steps) != 1 {
 		t.Errorf("journal %+v, %v", j, err)
 	}
 }

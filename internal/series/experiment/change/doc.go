@@ -3,7 +3,7 @@
 // service, a command, binlog readers.
 //
 // Input: a variant, and the System to change. Output: the changed system, and a
-// journal with how to undo each change, written before it is made. Revert undoes a
+// Journal with how to undo each change, written before it is made. Revert undoes a
 // variant, Close everything; Replay undoes everything from the journal of an
 // experiment that was killed.
 package change

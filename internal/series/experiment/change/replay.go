@@ -7,12 +7,11 @@ import (
 
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect/databases"
-	"assay.dev/assay/internal/series/experiment/journal"
 )
 
 // Concerns reports whether a journal is of an experiment on the target; empty: the
 // local stack.
-func Concerns(j *journal.Journal, target string) bool {
+func Concerns(j *Journal, target string) bool {
 	return strings.TrimRight(j.Target, "/") == strings.TrimRight(target, "/")
 }
 
@@ -42,7 +41,7 @@ func Replay(ctx context.Context, sys *System) error {
 	// First the stack: settings of a server that has ended are lost anyway, and
 	// statements need a running one.
 	if sys.Dir != "" {
-		if err := sys.undo(ctx, func(s journal.Step) bool { return s.Stack != nil }); err != nil {
+		if err := sys.undo(ctx, func(s Step) bool { return s.Stack != nil }); err != nil {
 			return err
 		}
 		if len(j.Steps) > 0 {

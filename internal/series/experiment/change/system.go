@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,14 +14,13 @@ import (
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/series/experiment/binlog"
-	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
 )
 
 // System is the system to which variants are applied.
 type System struct {
-	Journal    *journal.Journal
+	Journal    *Journal
 	Dir        string // of the local stack; empty: another system
 	DSN        string // of another system's database, with a user who may change it; a secret
 	Executable string // this program
@@ -32,10 +32,13 @@ type System struct {
 	read    binlog.Read // by the readers that were stopped last
 }
 
-// Begin creates the journal, in a folder that the caller has locked. target is the
+// Begin makes the journal, which nothing writes before Save or the first step, in a folder that the caller has locked. target is the
 // base URL of the system; empty: the local stack.
 func (sys *System) Begin(dir, experiment, target string, at time.Time) {
-	sys.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: databases.Public(sys.DSN)})
+	sys.Journal = &Journal{
+		Path: filepath.Join(dir, JournalFile), Schema: journalSchema, Experiment: experiment, Started: at, Target: target,
+		Database: databases.Public(sys.DSN), Steps: []Step{},
+	}
 }
 
 // needs says what to restart before each run. If one variant runs on a freshly started
@@ -95,9 +98,9 @@ func (sys *System) restart(ctx context.Context, v spec.Variant) error {
 	if !sys.needs.database && !sys.needs.service {
 		return nil
 	}
-	written := slices.ContainsFunc(sys.Journal.Steps, func(s journal.Step) bool { return s.Stack != nil })
+	written := slices.ContainsFunc(sys.Journal.Steps, func(s Step) bool { return s.Stack != nil })
 	if !written {
-		if err := sys.Journal.Add(journal.Step{Stack: &journal.Restart{Setup: *sys.setup, Database: sys.needs.database}}); err != nil {
+		if err := sys.Journal.Add(Step{Stack: &Restart{Setup: *sys.setup, Database: sys.needs.database}}); err != nil {
 			return err
 		}
 	}
@@ -117,7 +120,7 @@ func (sys *System) globals(ctx context.Context, v spec.Variant) error {
 			return err
 		}
 		for i, g := range before {
-			if err := sys.Journal.Add(journal.Step{Variant: v.Name, Statements: []string{g.set(g.before)}}); err != nil {
+			if err := sys.Journal.Add(Step{Variant: v.Name, Statements: []string{g.set(g.before)}}); err != nil {
 				return err
 			}
 			if err := c.exec(ctx, g.set(v.Global[i].Value)); err != nil {
@@ -141,7 +144,7 @@ func (sys *System) statements(ctx context.Context, v spec.Variant) error {
 	if v.SQL == nil {
 		return nil
 	}
-	if err := sys.Journal.Add(journal.Step{Variant: v.Name, Statements: v.SQL.Revert}); err != nil {
+	if err := sys.Journal.Add(Step{Variant: v.Name, Statements: v.SQL.Revert}); err != nil {
 		return err
 	}
 	return sys.onDatabase(ctx, func(c connection) error {
@@ -158,7 +161,7 @@ func (sys *System) command(ctx context.Context, v spec.Variant) error {
 	if v.Command == nil {
 		return nil
 	}
-	if err := sys.Journal.Add(journal.Step{Variant: v.Name, Command: v.Command.Revert}); err != nil {
+	if err := sys.Journal.Add(Step{Variant: v.Name, Command: v.Command.Revert}); err != nil {
 		return err
 	}
 	return process.Execute(ctx, v.Command.Apply)

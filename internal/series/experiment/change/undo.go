@@ -9,7 +9,6 @@ import (
 
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/binlog"
-	"assay.dev/assay/internal/series/experiment/journal"
 	"assay.dev/assay/internal/servers/process"
 )
 
@@ -29,19 +28,19 @@ const undoTimeout = 10 * time.Minute
 // Revert undoes the variant, but for options of the stack, which the next Apply
 // replaces and Close reverts. It ignores the end of ctx, which may be why it is called.
 func (sys *System) Revert(ctx context.Context) error {
-	return sys.undo(ctx, func(s journal.Step) bool { return s.Stack == nil })
+	return sys.undo(ctx, func(s Step) bool { return s.Stack == nil })
 }
 
 // Close undoes everything in the journal, and removes it.
 func (sys *System) Close(ctx context.Context) error {
-	err := sys.undo(ctx, func(journal.Step) bool { return true })
+	err := sys.undo(ctx, func(Step) bool { return true })
 	return errors.Join(err, sys.Journal.Close())
 }
 
 // undo undoes the selected steps, the last first. A step that fails stays in the
 // journal, and the others are still undone. If the stack was restarted by one of them,
 // failed steps are tried again, as the server may have been down.
-func (sys *System) undo(ctx context.Context, which func(journal.Step) bool) error {
+func (sys *System) undo(ctx context.Context, which func(Step) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	if sys.readers != nil {
@@ -59,8 +58,8 @@ func (sys *System) undo(ctx context.Context, which func(journal.Step) bool) erro
 
 // undoAll tries each of the selected steps once. It returns those that failed, and
 // whether the stack was restarted.
-func (sys *System) undoAll(ctx context.Context, which func(journal.Step) bool) (failed *UndoError, restarted bool, err error) {
-	failed = &UndoError{Journal: sys.Journal.Path()}
+func (sys *System) undoAll(ctx context.Context, which func(Step) bool) (failed *UndoError, restarted bool, err error) {
+	failed = &UndoError{Journal: sys.Journal.Path}
 	for i := len(sys.Journal.Steps) - 1; i >= 0; i-- {
 		step := sys.Journal.Steps[i]
 		if !which(step) {
@@ -77,7 +76,7 @@ func (sys *System) undoAll(ctx context.Context, which func(journal.Step) bool) (
 }
 
 // undoStep undoes one change.
-func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
+func (sys *System) undoStep(ctx context.Context, s Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, undoTimeout, fmt.Errorf("not finished within %s", undoTimeout))
 	defer cancel()
 	switch {

@@ -6,18 +6,16 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
-
-	"assay.dev/assay/internal/series/experiment/journal"
 )
 
 // UndoError lists changes that could not be undone. They stay in the journal.
 type UndoError struct {
 	Journal string
-	steps   []journal.Step
+	steps   []Step
 	errs    []error
 }
 
-func (e *UndoError) add(s journal.Step, err error) {
+func (e *UndoError) add(s Step, err error) {
 	e.steps, e.errs = append(e.steps, s), append(e.errs, err)
 }
 
@@ -43,7 +41,7 @@ func (e *UndoError) Hint() string {
 }
 
 // undoCommand is the shell command, or the SQL statements, to undo a change by hand.
-func undoCommand(s journal.Step) string {
+func undoCommand(s Step) string {
 	switch {
 	case s.Stack != nil:
 		return "assay-lab stack down && " + stackUpCommand(s.Stack)
@@ -54,7 +52,7 @@ func undoCommand(s journal.Step) string {
 }
 
 // stackUpCommand is the command that starts the stack with its former options.
-func stackUpCommand(r *journal.Restart) string {
+func stackUpCommand(r *Restart) string {
 	p := r.Setup.Ports
 	text := fmt.Sprintf("assay-lab stack up --db-port %d --target-port %d", p.Database, p.Target)
 	if p.Influx != 0 {

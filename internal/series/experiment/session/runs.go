@@ -105,7 +105,8 @@ func (s *Session) search(ctx context.Context, v spec.Variant, turn experiment.Tr
 	if err != nil {
 		return search.Document{}, "", err
 	}
-	d, err := t.SearchInTurns(ctx, func(float64) string { return "" }, turn)
+	t.Turn = turn
+	d, err := t.Search(ctx, nil)
 	folder, relErr := filepath.Rel(s.Dir, t.Dir)
 	return d, filepath.ToSlash(folder), errors.Join(err, relErr)
 }

@@ -17,7 +17,6 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/experiment"
 	"assay.dev/assay/internal/series/experiment/change"
-	"assay.dev/assay/internal/series/experiment/report"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/thresholds"
 	"assay.dev/assay/internal/trial"
@@ -172,14 +171,14 @@ func (s *Session) write(d experiment.Document) error {
 	if err != nil {
 		return err
 	}
-	html, err := page.HTML(report.Full(d))
+	html, err := page.HTML(experiment.FullPage(d))
 	if err != nil {
 		return err
 	}
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{File, data}, {"experiment.md", page.Markdown(report.Summary(d))}, {"experiment.html", html}} {
+	}{{File, data}, {"experiment.md", page.Markdown(experiment.SummaryPage(d))}, {"experiment.html", html}} {
 		if err := record.WriteFile(filepath.Join(s.Dir, f.name), f.data); err != nil {
 			return hint.With(err, "free some disk space; assay compare reads the run folders in "+s.Dir)
 		}

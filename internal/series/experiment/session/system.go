@@ -7,7 +7,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/series/experiment/change"
-	"assay.dev/assay/internal/series/experiment/journal"
 )
 
 // System is the system to which the variants are applied: the local stack if target
@@ -53,7 +52,7 @@ func (s *Session) checkDatabase(dsn string) error {
 // interrupted one on another system: replacing it would lose how to restore that
 // system. A journal of the same system was replayed before.
 func checkJournal() error {
-	j, err := journal.Open(localstack.DefaultDir)
+	j, err := change.OpenJournal(localstack.DefaultDir)
 	if err != nil || j == nil || len(j.Steps) == 0 {
 		return err
 	}
@@ -62,5 +61,5 @@ func checkJournal() error {
 		target, option = j.Target, "with --target "+j.Target
 	}
 	return hint.With(fmt.Errorf("%s on %s was interrupted, and its changes were not restored", j.Experiment, target),
-		fmt.Sprintf("run assay experiment, certify or search %s to restore them; or restore them by hand and delete %s", option, j.Path()))
+		fmt.Sprintf("run assay experiment, certify or search %s to restore them; or restore them by hand and delete %s", option, j.Path))
 }

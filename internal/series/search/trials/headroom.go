@@ -23,7 +23,7 @@ func Headroom(ctx context.Context, passed run.Options, length time.Duration, c *
 		return search.Document{}, fmt.Errorf("headroom: %w", err)
 	}
 	t.Console = &trial.Console{W: c.W, Quiet: c.Quiet, Once: true}
-	return t.Search(ctx, func(rate float64) string { return "" })
+	return t.Search(ctx, nil)
 }
 
 // CheckHeadroom refuses a profile with which Headroom could decide nothing.

@@ -9,11 +9,14 @@ import (
 	"strconv"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
@@ -33,6 +36,8 @@ type Trials struct {
 	Console    *trial.Console
 	Label      string // in progress messages, instead of the profile's name; may be empty
 	Limitation string // added to those of each trial; may be empty
+	// Turn is called around each trial; nil: trials need not wait for their turn.
+	Turn func(context.Context, func() error) error
 
 	made     int // trials so far
 	reported int // of them
@@ -72,25 +77,21 @@ func (t *Trials) CheckParameters() error {
 }
 
 // Search searches until the end, until ctx is done or something fails. confirm
-// returns the command that would certify a rate; empty: none.
+// returns the command that would certify a rate; nil: there is none.
 func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) (search.Document, error) {
-	return t.SearchInTurns(ctx, confirm, func(_ context.Context, do func() error) error { return do() })
-}
-
-// SearchInTurns is Search with a function called around each trial.
-func (t *Trials) SearchInTurns(ctx context.Context, confirm func(rate float64) string, turn func(context.Context, func() error) error) (search.Document, error) {
 	t.printf("%s from %s/s, trials of %s, until the bounds are %s apart",
 		t.Profile.Name, quantity.Exact(t.Parameters.Range.From), time.Duration(t.Parameters.Seconds*float64(time.Second)), quantity.Format(t.Parameters.Goal.Width, "share"))
-	d, err := search.Run(ctx, t.Parameters, search.Loop{
-		Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
-			err = turn(ctx, func() error {
+	loop := search.Loop{Trial: t.trial, Keep: t.keep, Confirm: confirm}
+	if t.Turn != nil {
+		loop.Trial = func(ctx context.Context, rate float64) (p search.Probe, err error) {
+			err = t.Turn(ctx, func() error {
 				p, err = t.trial(ctx, rate)
 				return err
 			})
 			return p, err
-		},
-		Keep: t.keep, Confirm: confirm,
-	})
+		}
+	}
+	d, err := search.Run(ctx, t.Parameters, loop)
 	if err != nil && len(d.Probes) > 0 && ctx.Err() == nil {
 		t.printf("results so far: %s", t.File())
 	}
@@ -211,8 +212,8 @@ func (t *Trials) File() string { return filepath.Join(t.Dir, File) }
 
 // remaining is the estimated number of trials left, with their duration.
 func remaining(d search.Document) string {
-	n, known := d.TrialsLeft()
-	if !known {
+	n := d.TrialsLeft()
+	if n == 0 {
 		return ""
 	}
 	sum, runs := 0.0, 0
@@ -237,4 +238,15 @@ func (t *Trials) printf(format string, args ...any) {
 		name += " of " + t.Label
 	}
 	t.Console.Say(name+": "+format, args...)
+}
+
+// CertifyCommand is the command that would certify a profile at a rate, with the
+// options that select the system under test.
+func CertifyCommand(p spec.Profile, rate float64, options []string) string {
+	words := []string{"assay", "certify", p.Name, "--rate", quantity.Exact(rate)}
+	if !p.HasStages() {
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(rulebook.CertificateHold, p.TargetHold()).Seconds()))
+	}
+	words = append(words, options...)
+	return shellescape.QuoteCommand(words)
 }

@@ -1,4 +1,4 @@
-package journal
+package change
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"assay.dev/assay/internal/servers/statefile"
 )
 
-// File is the journal's name in its folder.
-const File = "experiment.json"
+// JournalFile is the journal's name in its folder.
+const JournalFile = "experiment.json"
 
-// schema of the journal.
-const schema = "assay/journal/v1"
+// journalSchema is the "schema" field of every journal.
+const journalSchema = "assay/journal/v1"
 
 // Step undoes one change. One of Stack, Statements and Command is set.
 type Step struct {
@@ -33,8 +33,12 @@ type Restart struct {
 	Database bool             `json:"database"` // restart the database server too, not only the service
 }
 
-// Content is the content of a journal's file.
-type Content struct {
+// Journal says on disk how to undo the changes of an experiment, so that the next command can
+// undo them if the experiment was killed. It holds no secret: a database is named without its
+// password. Nothing here locks: the caller has locked the folder (localstack.Reserve).
+type Journal struct {
+	Path string `json:"-"`
+
 	Schema     string    `json:"schema"`
 	Experiment string    `json:"experiment"`
 	Started    time.Time `json:"started"`
@@ -43,51 +47,45 @@ type Content struct {
 	Steps      []Step    `json:"steps"`    // in the order of the changes
 }
 
-// Journal is the journal of one folder.
-type Journal struct {
-	path string
-	Content
-}
-
-// Open reads the journal of a folder; nil if there is none.
-func Open(dir string) (*Journal, error) {
-	j := &Journal{path: filepath.Join(dir, File)}
-	err := statefile.Read(j.path, &j.Content)
+// OpenJournal reads the journal of a folder; nil if there is none.
+func OpenJournal(dir string) (*Journal, error) {
+	j := &Journal{Path: filepath.Join(dir, JournalFile)}
+	err := statefile.Read(j.Path, j)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the experiment's journal: %w", err)
-	case j.Schema != schema:
-		return nil, fmt.Errorf("read the experiment's journal: %s: schema is not %s", j.path, schema)
+	case j.Schema != journalSchema:
+		return nil, fmt.Errorf("read the experiment's journal: %s: schema is not %s", j.Path, journalSchema)
 	}
 	return j, nil
 }
 
-// New returns a journal; nothing is written before Save or the first step.
-func New(dir string, c Content) *Journal {
-	c.Schema, c.Steps = schema, []Step{}
-	return &Journal{filepath.Join(dir, File), c}
-}
-
-// Path is the journal's file.
-func (j *Journal) Path() string { return j.path }
-
-// Save writes the journal, even without steps: other commands then see that an
+// Save writes and syncs the journal, even without steps: other commands then see that an
 // experiment is running.
-func (j *Journal) Save() error { return j.write() }
+func (j *Journal) Save() error {
+	err := statefile.Write(j.Path, j)
+	if err == nil {
+		err = syncFolder(filepath.Dir(j.Path))
+	}
+	if err != nil {
+		return fmt.Errorf("write the experiment's journal: %w", err)
+	}
+	return nil
+}
 
 // Close deletes the journal unless it has steps.
 func (j *Journal) Close() error {
 	if len(j.Steps) > 0 {
 		return nil
 	}
-	err := os.Remove(j.path)
+	err := os.Remove(j.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(j.path))
+		err = syncFolder(filepath.Dir(j.Path))
 	}
 	if err != nil {
 		return fmt.Errorf("delete the experiment's journal: %w", err)
@@ -97,35 +95,20 @@ func (j *Journal) Close() error {
 
 // Add appends a step. Once Add has returned, the step is on disk and the change may be
 // made.
-func (j *Journal) Add(s Step) error {
-	j.Steps = append(j.Steps, s)
-	if err := j.write(); err != nil {
-		j.Steps = j.Steps[:len(j.Steps)-1]
-		return err
-	}
-	return nil
-}
+func (j *Journal) Add(s Step) error { return j.replace(append(j.Steps[:len(j.Steps):len(j.Steps)], s)) }
 
 // Remove removes a step whose change was undone.
-func (j *Journal) Remove(i int) error {
-	before := j.Steps
-	j.Steps = slices.Delete(slices.Clone(j.Steps), i, i+1)
-	if err := j.write(); err != nil {
-		j.Steps = before
-		return err
-	}
-	return nil
-}
+func (j *Journal) Remove(i int) error { return j.replace(slices.Delete(slices.Clone(j.Steps), i, i+1)) }
 
-func (j *Journal) write() error {
-	err := statefile.Write(j.path, j.Content)
-	if err == nil {
-		err = syncFolder(filepath.Dir(j.path))
-	}
+// replace replaces the steps, unless they cannot be written.
+func (j *Journal) replace(steps []Step) error {
+	before := j.Steps
+	j.Steps = steps
+	err := j.Save()
 	if err != nil {
-		return fmt.Errorf("write the experiment's journal: %w", err)
+		j.Steps = before
 	}
-	return nil
+	return err
 }
 
 // syncFolder syncs a directory, so that a created or deleted name in it survives a

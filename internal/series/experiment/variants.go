@@ -1,6 +1,12 @@
 package experiment
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/spec"
+)
 
 // Turn is a planned run.
 type Turn struct {
@@ -33,16 +39,44 @@ func Letter(v int) string { return string(rune('A' + v)) }
 
 // order formats the runs that were made as "AB BA".
 func order(runs []RunResult, variants []Variant) string {
-	index := map[string]int{}
-	for i, v := range variants {
-		index[v.Name] = i
-	}
 	var b strings.Builder
 	for i, r := range runs {
 		if i > 0 && runs[i-1].Round != r.Round {
 			b.WriteString(" ")
 		}
-		b.WriteString(Letter(index[r.Variant]))
+		b.WriteString(Letter(slices.IndexFunc(variants, func(v Variant) bool { return v.Name == r.Variant })))
 	}
 	return b.String()
+}
+
+// Changes describes a variant's changes.
+func Changes(v spec.Variant) []string {
+	all := []string{}
+	if len(v.Database) > 0 {
+		all = append(all, "database server started with "+strings.Join(v.Database, " "))
+	}
+	if len(v.Service) > 0 {
+		all = append(all, "service started with "+strings.Join(v.Service, " "))
+	}
+	for _, g := range v.Global {
+		all = append(all, g.Name+" = "+g.Value)
+	}
+	if v.SQL != nil {
+		all = append(all, v.SQL.Apply...)
+	}
+	if v.Command != nil {
+		all = append(all, strings.Join(v.Command.Apply, " "))
+	}
+	if v.Readers > 0 {
+		all = append(all, quantity.Number(v.Readers, "binlog reader"))
+	}
+	return all
+}
+
+// variantsOf describes the variants of an experiment.
+func variantsOf(e spec.Experiment) (all []Variant) {
+	for _, v := range e.Variants {
+		all = append(all, Variant{v.Name, v.Description, Changes(v)})
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package journal_test
+package change_test
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/internal/localstack"
-	"assay.dev/assay/internal/series/experiment/journal"
+	"assay.dev/assay/internal/series/experiment/change"
 )
 
-func steps() []journal.Step {
-	return []journal.Step{
-		{Stack: &journal.Restart{Database: true, Setup: localstack.Setup{Database: []string{"--skip-log-bin"}, Target: []string{"--drain=false"}, Ports: localstack.Ports{Database: 1, Target: 2, Influx: 3}}}},
+func steps() []change.Step {
+	return []change.Step{
+		{Stack: &change.Restart{Database: true, Setup: localstack.Setup{Database: []string{"--skip-log-bin"}, Target: []string{"--drain=false"}, Ports: localstack.Ports{Database: 1, Target: 2, Influx: 3}}}},
 		{Variant: "B", Statements: []string{"SET GLOBAL sync_binlog = 1"}},
 		{Variant: "B", Command: []string{"rm", "-f", "a file"}},
 	}
@@ -25,12 +25,13 @@ func steps() []journal.Step {
 // An opened journal has the steps that were added and not removed.
 func TestJournal(t *testing.T) {
 	dir := t.TempDir()
-	if j, err := journal.Open(dir); j != nil || err != nil {
+	if j, err := change.OpenJournal(dir); j != nil || err != nil {
 		t.Fatalf("a journal in an empty folder: %v, %v", j, err)
 	}
-	content := journal.Content{Experiment: "x", Started: time.Unix(1, 0).UTC(), Target: "http://127.0.0.1:1", Database: "user@tcp(127.0.0.1:2)/shop"}
-	j := journal.New(dir, content)
-	if _, err := os.Stat(j.Path()); !errors.Is(err, fs.ErrNotExist) {
+	w := &change.System{DSN: "user:secret@tcp(127.0.0.1:2)/shop"}
+	w.Begin(dir, "x", "http://127.0.0.1:1", time.Unix(1, 0).UTC())
+	j := w.Journal
+	if _, err := os.Stat(j.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file before the first step: %v", err)
 	}
 	if err := j.Save(); err != nil || len(opened(t, dir).Steps) != 0 {
@@ -44,18 +45,18 @@ func TestJournal(t *testing.T) {
 		if diff := cmp.Diff(steps()[:i+1], found.Steps); diff != "" {
 			t.Error(diff)
 		}
-		if found.Experiment != "x" || found.Target != content.Target || found.Database != content.Database || !found.Started.Equal(content.Started) {
-			t.Errorf("%+v", found.Content)
+		if found.Experiment != "x" || found.Target != "http://127.0.0.1:1" || found.Database != "user@tcp(127.0.0.1:2)/shop" || !found.Started.Equal(time.Unix(1, 0)) {
+			t.Errorf("%+v", found)
 		}
 	}
-	info, err := os.Stat(j.Path())
+	info, err := os.Stat(j.Path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if err := j.Remove(1); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]journal.Step{steps()[0], steps()[2]}, opened(t, dir).Steps); diff != "" {
+	if diff := cmp.Diff([]change.Step{steps()[0], steps()[2]}, opened(t, dir).Steps); diff != "" {
 		t.Error(diff)
 	}
 	for range 2 {
@@ -80,9 +81,9 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-func opened(t *testing.T, dir string) *journal.Journal {
+func opened(t *testing.T, dir string) *change.Journal {
 	t.Helper()
-	j, err := journal.Open(dir)
+	j, err := change.OpenJournal(dir)
 	if err != nil || j == nil {
 		t.Fatalf("%v, %v", j, err)
 	}
@@ -91,7 +92,7 @@ func opened(t *testing.T, dir string) *journal.Journal {
 
 // A step that is not on disk is not added: its change must not be made.
 func TestAddThatFails(t *testing.T) {
-	j := journal.New(filepath.Join(t.TempDir(), "missing"), journal.Content{})
+	j := &change.Journal{Path: filepath.Join(t.TempDir(), "missing", change.JournalFile)}
 	if err := j.Add(steps()[1]); err == nil || len(j.Steps) != 0 {
 		t.Errorf("error %v, steps %v", err, j.Steps)
 	}
@@ -100,10 +101,10 @@ func TestAddThatFails(t *testing.T) {
 func TestOpenOfSomethingElse(t *testing.T) {
 	for _, text := range []string{"", "{", `{"schema": "assay/other/v1"}`, "[]"} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, journal.File), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, change.JournalFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if j, err := journal.Open(dir); err == nil {
+		if j, err := change.OpenJournal(dir); err == nil {
 			t.Errorf("%q is %+v", text, j)
 		}
 	}

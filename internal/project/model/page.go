@@ -1,34 +1,41 @@
-package report
+package model
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/quantity"
 )
 
 // shownEndpoints is how many of them the page lists; the document has all.
 const shownEndpoints = 20
 
-// Page is the page of a proposed profile.
-func Page(d model.Document) page.Page {
-	p := page.Page{Title: fmt.Sprintf("%s: a profile from %d requests", d.Profile, d.Requests), Source: "model.json", Blocks: []page.Block{facts(d)}}
+// Page shows a proposed profile to people.
+func Page(d Document) page.Page {
+	blocks := []page.Block{facts(d)}
 	if len(d.Inputs) > 1 {
-		p.Blocks = append(p.Blocks, page.Section{Heading: "Logs", Blocks: []page.Block{inputs(d)}})
+		blocks = append(blocks, section("Logs", inputsTable(d)))
 	}
-	return page.Page{Title: p.Title, Source: p.Source, Blocks: append(
-		p.Blocks,
-		page.Section{Heading: "Flows", Blocks: []page.Block{flows(d)}},
-		page.Section{Heading: "Stages", Blocks: []page.Block{stages(d)}},
-		page.Section{Heading: "Endpoints", Blocks: []page.Block{endpoints(d)}},
-		page.Section{Heading: "Notes", Blocks: []page.Block{page.List{Items: d.Notes}}},
-	)}
+	return page.Page{
+		Title: fmt.Sprintf("%s: a profile from %d requests", d.Profile, d.Requests), Source: "model.json", Blocks: append(
+			blocks,
+			section("Flows", flowsTable(d)),
+			section("Stages", stagesTable(d)),
+			section("Endpoints", endpointsTable(d)),
+			section("Notes", page.List{Items: d.Notes}),
+		),
+	}
 }
 
-func facts(d model.Document) page.Facts {
+func section(heading string, block page.Block) page.Section {
+	return page.Section{Heading: heading, Blocks: []page.Block{block}}
+}
+
+func facts(d Document) page.Facts {
 	window := fmt.Sprintf("%s to %s, %s", d.Window.Start, d.Window.End, length(d.Window.Seconds))
 	if n := len(d.Window.Gaps); n > 0 {
 		missing := int64(0)
@@ -53,7 +60,7 @@ func facts(d model.Document) page.Facts {
 	return all
 }
 
-func durations(in model.Input) string {
+func durations(in Input) string {
 	if in.Durations == "" {
 		return ""
 	}
@@ -61,9 +68,9 @@ func durations(in model.Input) string {
 }
 
 // skipped says how many lines were not used, and why.
-func skipped(in model.Input) string {
+func skipped(in Input) string {
 	var reasons []string
-	for _, reason := range model.SkippedReasons(in) {
+	for _, reason := range slices.Sorted(maps.Keys(in.Skipped)) {
 		reasons = append(reasons, fmt.Sprintf("%d with %s", in.Skipped[reason], reason))
 	}
 	if len(reasons) == 0 {
@@ -72,7 +79,7 @@ func skipped(in model.Input) string {
 	return "skipped " + strings.Join(reasons, ", ")
 }
 
-func inputs(d model.Document) page.Block {
+func inputsTable(d Document) page.Block {
 	t := page.Table{Columns: append(page.Names("log"), append(page.Words("format", "from", "to"), append(page.Numbers("lines"), page.Column{Name: "skipped", Kind: page.Prose})...)...)}
 	for _, in := range d.Inputs {
 		t.Rows = append(t.Rows, page.Cells(in.Name, in.Format, clock(in.First), clock(in.Last), fmt.Sprint(in.Lines), skipped(in)+durations(in)))
@@ -80,7 +87,7 @@ func inputs(d model.Document) page.Block {
 	return t
 }
 
-func flows(d model.Document) page.Block {
+func flowsTable(d Document) page.Block {
 	t := page.Table{Columns: append(page.Names("flow"), page.Numbers("share", "mean", "peak min", "x mean", "peak s", "dispersion", "errors", "p95 ms")...)}
 	for _, f := range d.Flows {
 		p95 := quantity.NoData
@@ -93,7 +100,7 @@ func flows(d model.Document) page.Block {
 	return t
 }
 
-func stages(d model.Document) page.Block {
+func stagesTable(d Document) page.Block {
 	t := page.Table{Columns: append(append(page.Words("from"), page.Numbers("in the log", "rate", "in the profile", "ramp", "for")...), page.Words("")...)}
 	for _, s := range d.Stages {
 		row := page.Cells(quantity.NoData, quantity.NoData, quantity.NoData, rate(s.Rate), length(s.Ramp), length(s.For), note(s))
@@ -105,19 +112,18 @@ func stages(d model.Document) page.Block {
 	return t
 }
 
-func note(s model.Stage) string {
-	switch {
-	case s.Peak && s.Judge:
-		return "peak, judged"
-	case s.Peak:
-		return "peak, not judged"
-	case s.Judge:
-		return "judged"
+func note(s Stage) string {
+	text := "not judged"
+	if s.Judge {
+		text = "judged"
 	}
-	return "not judged"
+	if s.Peak {
+		text = "peak, " + text
+	}
+	return text
 }
 
-func endpoints(d model.Document) page.Block {
+func endpointsTable(d Document) page.Block {
 	t := page.Table{Columns: append(page.Names("endpoint"), page.Numbers("requests", "p50 ms", "p95 ms", "p99 ms", "keys", "top 1 %", "Zipf")...), Limit: shownEndpoints}
 	for _, f := range d.Flows {
 		for _, e := range f.Endpoints {

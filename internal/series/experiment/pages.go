@@ -1,4 +1,4 @@
-package report
+package experiment
 
 import (
 	"fmt"
@@ -9,29 +9,28 @@ import (
 	comparison "assay.dev/assay/internal/judge/compare/report"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/quantity"
-	"assay.dev/assay/internal/series/experiment"
 )
 
 // summaryGroups are the groups of metrics in a summary.
 var summaryGroups = []string{compare.Rate, compare.Errors, compare.Transaction, compare.Database, compare.Resources}
 
-// Summary is the short page for a terminal or a pull request.
-func Summary(d experiment.Document) page.Page { return newPage(d, summaryGroups) }
+// SummaryPage is the short page for a terminal or a pull request.
+func SummaryPage(d Document) page.Page { return newPage(d, summaryGroups) }
 
-// Full is the page with all metrics and runs.
-func Full(d experiment.Document) page.Page {
+// FullPage is the page with all metrics and runs.
+func FullPage(d Document) page.Page {
 	p := newPage(d, compare.Groups)
 	p.Blocks = append(p.Blocks, runs(d))
 	return p
 }
 
-func newPage(d experiment.Document, groups []string) page.Page {
+func newPage(d Document, groups []string) page.Page {
 	p := page.Page{Title: d.Name + ": " + d.Description, Blocks: []page.Block{facts(d)}}
-	if d.State != experiment.Done {
+	if d.State != Done {
 		p.Blocks = append(p.Blocks, page.Paragraph{Text: d.Sentence, State: page.Strong})
 	}
 	for _, e := range d.Effects {
-		p.Blocks = append(p.Blocks, effect(d, e, groups))
+		p.Blocks = append(p.Blocks, effectSection(d, e, groups))
 	}
 	if len(d.Capacity) > 0 {
 		p.Blocks = append(p.Blocks, capacity(d))
@@ -43,7 +42,7 @@ func newPage(d experiment.Document, groups []string) page.Page {
 }
 
 // facts describe the question, the load, the runs and the variants.
-func facts(d experiment.Document) page.Facts {
+func facts(d Document) page.Facts {
 	all := page.Facts{{Name: "Question", Text: d.Question}}
 	if d.Source != "" {
 		all = append(all, page.Fact{Name: "Source", Text: d.Source})
@@ -58,19 +57,19 @@ func facts(d experiment.Document) page.Facts {
 		if len(v.Changes) > 0 {
 			text += ": " + strings.Join(v.Changes, "; ")
 		}
-		all = append(all, page.Fact{Name: experiment.Letter(i), Text: text})
+		all = append(all, page.Fact{Name: Letter(i), Text: text})
 	}
 	return all
 }
 
-// effect is the difference between a variant and the control.
-func effect(d experiment.Document, e experiment.Effect, groups []string) page.Block {
+// effectSection is the difference between a variant and the control.
+func effectSection(d Document, e Effect, groups []string) page.Block {
 	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
 	if len(e.Primary) > 0 {
 		s.Blocks = append(s.Blocks, primary(d, e))
 	}
 	if len(e.Events) > 0 {
-		s.Blocks = append(s.Blocks, waits(d, e))
+		s.Blocks = append(s.Blocks, waitTable(d, e))
 	}
 	if e.Comparison != nil {
 		heading := fmt.Sprintf("Other metrics, p adjusted for all metrics: A is %s, B is %s", d.Variants[0].Name, e.Variant)
@@ -80,7 +79,7 @@ func effect(d experiment.Document, e experiment.Effect, groups []string) page.Bl
 }
 
 // primary is the table of the primary metrics.
-func primary(d experiment.Document, e experiment.Effect) page.Block {
+func primary(d Document, e Effect) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("metric"), page.Words("unit"), page.Numbers(d.Variants[0].Name, e.Variant, "ratio", "95 % interval", "p"), page.Words("decision"),
 	)}
@@ -95,8 +94,8 @@ func primary(d experiment.Document, e experiment.Effect) page.Block {
 	return section("Primary metrics: all have to agree, so that p is not adjusted", t)
 }
 
-// waits is the table of wait events.
-func waits(d experiment.Document, e experiment.Effect) page.Block {
+// waitTable is the table of wait events.
+func waitTable(d Document, e Effect) page.Block {
 	a, b := d.Variants[0].Name, e.Variant
 	t := page.Table{Columns: slices.Concat(
 		page.Names("event"), page.Words("class"), page.Numbers(a, b), []page.Column{{Name: a + ", and " + b + " below", Kind: page.Graph}},
@@ -128,16 +127,16 @@ func orZero(v *float64) float64 {
 
 // others is the comparison without the primary metrics. Its p is adjusted for all
 // metrics, by which a primary metric that is decided on its own may be undetermined.
-func others(e experiment.Effect, groups []string) compare.Comparison {
+func others(e Effect, groups []string) compare.Comparison {
 	c := *e.Comparison
 	c.Metrics = slices.DeleteFunc(slices.Clone(c.Metrics), func(m compare.Metric) bool {
-		return !slices.Contains(groups, m.Group) || slices.ContainsFunc(e.Primary, func(d experiment.PrimaryMetric) bool { return d.Metric == m.Name })
+		return !slices.Contains(groups, m.Group) || slices.ContainsFunc(e.Primary, func(d PrimaryMetric) bool { return d.Metric == m.Name })
 	})
 	return c
 }
 
 // capacity is the table of the highest rates within the SLOs, by variant.
-func capacity(d experiment.Document) page.Block {
+func capacity(d Document) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "ratio to A", "at least", "at most"))}
 	rate := func(v *float64) string {
 		if v == nil {
@@ -159,7 +158,7 @@ func capacity(d experiment.Document) page.Block {
 }
 
 // limitations are those of the experiment, its primary metrics and its comparisons.
-func limitations(d experiment.Document) []string {
+func limitations(d Document) []string {
 	all := slices.Clone(d.Limitations)
 	for _, e := range d.Effects {
 		var texts []string
@@ -181,7 +180,7 @@ func limitations(d experiment.Document) []string {
 	return all
 }
 
-func runs(d experiment.Document) page.Block {
+func runs(d Document) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("folder"), page.Words("variant"), page.Numbers("round", "seed"), page.Words("verdict"), []page.Column{{Name: "claim", Kind: page.Prose}},
 	)}

@@ -1,9 +1,8 @@
-package report_test
+package experiment
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,21 +15,17 @@ import (
 	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/series/experiment"
-	"assay.dev/assay/internal/series/experiment/report"
 	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/comparetest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 // hostile is text that would control a terminal, or close an HTML tag.
 const hostile = "\x1b[31m</td><script>|*"
 
-// document is an experiment of six synthetic pairs, whose binlog waits are gone in the
+// synthetic is an experiment of six synthetic pairs, whose binlog waits are gone in the
 // variant; failsAt is the run that fails, from 1; 0: none.
-func document(t *testing.T, failsAt int) experiment.Document {
+func synthetic(t *testing.T, failsAt int) Document {
 	t.Helper()
 	a, b := comparetest.Groups("ABBAABBAABBA", 0.5)
 	groups := map[string]compare.Group{"as-is": a, "binlog-off": b}
@@ -46,24 +41,24 @@ func document(t *testing.T, failsAt int) experiment.Document {
 	}
 	limits := map[string]float64{"as-is": 100, "binlog-off": 150}
 	e := spec.Experiment{Variants: []spec.Variant{{Name: "as-is"}, {Name: "binlog-off", Description: "for a test " + hostile, Database: []string{"--skip-log-bin"}}}, Capacity: &spec.Capacity{}}
-	parameters := experiment.Parameters{
+	parameters := Parameters{
 		ID: "20261120-experiment", Name: "binlog-off", File: "binlog-off.json", SHA256: strings.Repeat("0", 64), Description: "with a binlog, and without", Question: "does it matter?",
 		Source: "a report", Profile: "synthetic", Unit: "tps", Rate: 20, Target: "http://127.0.0.1:18080", Workers: 1, Pairs: 6, Tolerance: 0.03, Seed: 1,
 		Primary: []string{"transaction p99", "database binlog"}, Started: time.Unix(0, 0).UTC(),
 	}
 	made := 0
-	d, err := experiment.Run(t.Context(), e, parameters, experiment.Loop{
-		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Progress: func(experiment.Progress) {},
-		Make: func(_ context.Context, turn experiment.Turn, v spec.Variant) (experiment.RunResult, compare.Run, error) {
+	d, err := Run(t.Context(), e, parameters, Loop{
+		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Progress: func(Progress) {},
+		Make: func(_ context.Context, turn Turn, v spec.Variant) (RunResult, compare.Run, error) {
 			if made++; made == failsAt {
-				return experiment.RunResult{}, compare.Run{}, errors.New("no more runs")
+				return RunResult{}, compare.Run{}, errors.New("no more runs")
 			}
 			r := groups[v.Name].Runs[turn.Round]
-			return experiment.RunResult{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
+			return RunResult{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
 		},
-		Search: func(ctx context.Context, v spec.Variant, _ experiment.Trial) (search.Document, string, error) {
+		Search: func(ctx context.Context, v spec.Variant, _ Trial) (search.Document, string, error) {
 			found, err := search.Run(ctx, search.Parameters{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{
-				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
+				Keep: func(search.Document) error { return nil },
 				Trial: func(_ context.Context, rate float64) (search.Probe, error) {
 					if rate > limits[v.Name] {
 						return search.Probe{Rate: rate, Result: search.Broken}, nil
@@ -85,17 +80,17 @@ func document(t *testing.T, failsAt int) experiment.Document {
 
 func TestGolden(t *testing.T) {
 	for name, failsAt := range map[string]int{"confirmed": 0, "failed": 4} {
-		d := document(t, failsAt)
+		d := synthetic(t, failsAt)
 		data, err := d.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		html, err := page.HTML(report.Full(d))
+		html, err := page.HTML(FullPage(d))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for ext, data := range map[string][]byte{
-			".json": data, ".html": withoutStyle(html), ".md": page.Markdown(report.Summary(d)), ".txt": page.Terminal(report.Summary(d), page.Columns, false),
+			".json": data, ".html": withoutStyle(html), ".md": page.Markdown(SummaryPage(d)), ".txt": page.Terminal(SummaryPage(d), page.Columns, false),
 		} {
 			path := filepath.Join("testdata", name+ext)
 			if *update {
@@ -124,14 +119,14 @@ func withoutStyle(page []byte) []byte {
 }
 
 // A failed experiment shows nothing that could be mistaken for a result.
-func TestFailed(t *testing.T) {
-	d := document(t, 4)
-	html, err := page.HTML(report.Full(d))
+func TestPageOfFailed(t *testing.T) {
+	d := synthetic(t, 4)
+	html, err := page.HTML(FullPage(d))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, shown := range map[string]string{
-		"text": string(page.Terminal(report.Summary(d), page.Columns, false)), "Markdown": string(page.Markdown(report.Summary(d))), "page": string(html),
+		"text": string(page.Terminal(SummaryPage(d), page.Columns, false)), "Markdown": string(page.Markdown(SummaryPage(d))), "page": string(html),
 	} {
 		if !strings.Contains(shown, "failed after 3 runs of 12: no result") || strings.Contains(shown, "Primary metrics") || strings.Contains(shown, "Highest rate") {
 			t.Errorf("%s:\n%s", what, shown)
