@@ -155,11 +155,9 @@ soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 	$(GO) test -count=1 -tags live,long -timeout 40m -v -run '^TestLongSoak(OfFleets)?$$' ./internal/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
-bench: build ## Measure judging, collector, generator and coordinator, as ratios of interleaved runs (about 75 minutes, two cores)
-	.ci/install test
+bench: build ## Measure judging, generator and coordinator, as ratios of interleaved runs (two cores)
 	$(BUILD) -o bin/bench ./lab/bench
-	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
+	bin/bench -assay $(BIN) $(BENCHFLAGS)
 
 .PHONY: notices
 notices: ## Write the notices of the third-party code that bin/assay links to bin/notices.txt; fails if a module has no licence file

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -277,7 +279,6 @@ func TestRemoveWaits(t *testing.T) {
 // Errors of the API are one line, with the next step where there is one.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	c, _ := fakeCluster()
 	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
 	forbiddenTo := func(user string) error {
 		return apierrors.NewForbidden(jobs, "run", fmt.Errorf(`User %q cannot create resource "jobs" in API group "batch" in the namespace "load"`, user))
@@ -293,7 +294,19 @@ func TestExplain(t *testing.T) {
 		"install the k6-operator":       apierrors.NewGenericServerResponse(404, "post", schema.GroupResource{Group: "k6.io", Resource: "testruns"}, "", "", 0, true),
 		"--kubernetes-patch":            apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "run", nil),
 	} {
-		got := c.Explain("create testrun/run", err)
+		client := fake.New()
+		client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+			asked := review.Spec.ResourceAttributes
+			review.Status.Allowed = asked.Resource != "jobs" || asked.Group != "batch" || asked.Verb != "create" || !strings.Contains(err.Error(), " cannot create resource ")
+			return true, review, nil
+		})
+		client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+			_, rest, _ := strings.Cut(err.Error(), `User "`)
+			user, _, _ := strings.Cut(rest, `"`)
+			return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: user}}}, nil
+		})
+		got := (&cluster.Cluster{Interface: client, Namespace: "load"}).Explain("create testrun/run", err)
 		if text := got.Error(); strings.Contains(text, "\n") || !strings.HasPrefix(text, "create testrun/run in namespace load: ") || !errors.Is(got, err) {
 			t.Errorf("%q", text)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"assay.dev/assay/internal/foreign"
@@ -121,35 +122,27 @@ func (c *Cluster) Lasting(err error) error {
 
 // Explain says what the API server refused, with the next step.
 func (c *Cluster) Explain(what string, err error) error {
-	wrapped := line{fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)}
+	var of metav1.StatusDetails
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
+		of = *status.Status().Details
+	}
 	next := ""
-	switch text := err.Error(); {
-	case apierrors.IsForbidden(err) && strings.Contains(text, `" cannot `): // User "ana" cannot create resource ...
-		_, rest, _ := strings.Cut(text, `User "`)
-		user, _, _ := strings.Cut(rest, `"`)
-		next = c.grant(user)
+	switch {
+	case apierrors.IsForbidden(err):
+		next = c.missingRights(of.Group, of.Kind)
 	case apierrors.IsAlreadyExists(err):
 		next = fmt.Sprintf("another run of this name is in progress, or its objects were left: wait for it; or choose another name: --kubernetes-name; or remove it: kubectl delete --namespace %s %s",
 			c.Namespace, strings.TrimPrefix(what, "create "))
 	case apierrors.IsUnauthorized(err):
 		next = "log in to the cluster again: kubectl auth whoami"
-	case apierrors.IsNotFound(err) && strings.Contains(text, "namespaces "):
+	case apierrors.IsNotFound(err) && of.Kind == "namespaces":
 		next = fmt.Sprintf("make it: kubectl create namespace %s; or name another: --kubernetes-namespace", c.Namespace)
-	case apierrors.IsNotFound(err) && strings.HasPrefix(what, "create testrun/"):
+	case apierrors.IsNotFound(err) && of.Kind == "testruns":
 		next = "install the k6-operator, or use --engine kubernetes"
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		next = "see the manifests: --dry-run; what changes them: --kubernetes-patch"
 	}
-	return hint.With(wrapped, next)
-}
-
-// grant is the hint how a user gets the rights that runs need.
-func (c *Cluster) grant(user string) string {
-	subject := "user:" + user
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"+c.Namespace+":"); ok {
-		subject = "serviceaccount:" + account
-	}
-	return fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s --subject %s | kubectl apply -f -", c.Namespace, subject)
+	return hint.With(line{fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)}, next)
 }
 
 // line is an error as one line: admission controllers and credential plugins write

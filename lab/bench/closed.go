@@ -29,54 +29,43 @@ const (
 	closedFor   = 12 * time.Second
 	closedFrom  = 3 * time.Second // the measured part begins when VUs and connections exist
 	closedUntil = 11 * time.Second
-
-	bareName = "bare"
-	ours     = "assay"
 )
 
 // variant is one way to run closed-loop k6.
 type variant struct {
-	name   string
-	label  string // if the name is not unique
-	args   []string
-	env    []string
-	script string // empty: script.js
-	plain  bool   // requests are not marked
+	title  string
+	ours   bool // k6 reports to a coordinator, as workers do
+	marked bool // its requests are marked
 }
 
-func (v variant) title() string { return cmp.Or(v.label, v.name) }
+// variants begin with the one that the others are compared with.
+var variants = []variant{{"bare", false, false}, {"assay", true, true}, {"assay, not marked", true, false}}
 
-// closedLoop compares the throughput of closed-loop k6 on one core with different
-// outputs. It also prints k6's own counts next to those of the record.
+// closedLoop compares the throughput of closed-loop k6 on one core without an output, and
+// with that of workers, whose requests are marked or not.
 func (b *bench) closedLoop(ctx context.Context) error {
 	fmt.Printf("closed-loop k6, %s VUs, one core, ratios to bare k6 of the same round:\n", closedVUs)
-	throughput, cpu := map[string][]float64{}, map[string][]float64{}
+	throughput, cpu := make([][]float64, len(variants)), make([][]float64, len(variants))
 	var marked []float64 // CPU per request of marked requests over others
 	for range b.rounds {
-		var bare, own speed
-		for _, v := range b.variants() {
+		var all [3]speed
+		for i, v := range variants {
 			s, err := b.measure(ctx, v)
 			if err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
+				return fmt.Errorf("%s: %w", v.title, err)
 			}
-			switch {
-			case v.name == bareName:
-				bare = s
-			case v.title() == ours:
-				own = s
-			case v.plain:
-				marked = append(marked, own.cpu/s.cpu)
-			}
-			throughput[v.title()] = append(throughput[v.title()], s.rate/bare.rate)
-			cpu[v.title()] = append(cpu[v.title()], s.cpu/bare.cpu)
+			all[i] = s
+			throughput[i] = append(throughput[i], s.rate/all[0].rate)
+			cpu[i] = append(cpu[i], s.cpu/all[0].cpu)
 		}
+		marked = append(marked, all[1].cpu/all[2].cpu)
 	}
-	for _, v := range b.variants()[1:] {
-		fmt.Printf("  %-18s throughput %s\n", v.title(), spread(throughput[v.title()]))
-		fmt.Printf("  %-18s CPU per request %s\n", "", spread(cpu[v.title()]))
+	for i, v := range variants[1:] {
+		fmt.Printf("  %-18s throughput %s\n", v.title, spread(throughput[i+1]))
+		fmt.Printf("  %-18s CPU per request %s\n", "", spread(cpu[i+1]))
 	}
 	fmt.Printf("  marked requests over those that are not, CPU per request %s\n", spread(marked))
-	return b.countSamples(ctx)
+	return nil
 }
 
 // speed is the result of one run. CPU time per request varies less than throughput on a
@@ -84,22 +73,6 @@ func (b *bench) closedLoop(ctx context.Context) error {
 type speed struct {
 	rate float64 // requests per second, in the measured part
 	cpu  float64 // seconds of CPU per request, over the whole run
-}
-
-func (b *bench) variants() []variant {
-	host := strings.TrimPrefix(b.target.url, "http://")
-	return []variant{
-		{name: bareName},
-		{name: ours},
-		{name: ours, label: "assay, not marked", plain: true},
-		// With the GOGC of the other variants.
-		{name: ours, env: []string{"GOGC=100"}, label: "assay, GOGC=100"},
-		{
-			name: "-o opentelemetry", args: []string{"--out", "opentelemetry"},
-			env: []string{"K6_OTEL_EXPORTER_PROTOCOL=http/protobuf", "K6_OTEL_HTTP_EXPORTER_ENDPOINT=" + host, "K6_OTEL_HTTP_EXPORTER_INSECURE=true"},
-		},
-		{name: "-o influxdb", args: []string{"--out", "influxdb=" + b.target.url + "/k6"}},
-	}
 }
 
 // measure runs one variant; the target counts its requests.
@@ -129,37 +102,6 @@ func (b *bench) measure(ctx context.Context, v variant) (speed, error) {
 	return speed{float64(to-from) / elapsed.Seconds(), used.Seconds() / float64(after-before)}, err
 }
 
-// countSamples compares k6's own counts with those of the record.
-func (b *bench) countSamples(ctx context.Context) error {
-	v := b.variants()[1]
-	v.args = append(v.args, "--summary-mode", "legacy", "--summary-export", b.path("summary.json"))
-	r, err := b.start(ctx, v)
-	if err != nil {
-		return err
-	}
-	if err := r.wait(); err != nil {
-		return err
-	}
-	data, err := os.ReadFile(b.path("summary.json"))
-	if err != nil {
-		return err
-	}
-	var summary struct {
-		Metrics map[string]struct {
-			Count float64 `json:"count"`
-		} `json:"metrics"`
-	}
-	if err := json.Unmarshal(data, &summary); err != nil {
-		return err
-	}
-	all := record.Span{From: time.Now().Unix() - 60, To: time.Now().Unix() + 1}
-	for _, name := range []string{"http_reqs", "iterations"} {
-		got, _ := r.sink.timeline.Sum(name, nil, all)
-		fmt.Printf("  %s: k6 counted %.0f, the record holds %.0f\n", name, summary.Metrics[name].Count, got)
-	}
-	return nil
-}
-
 // benchKeys are those of the run that workers belong to.
 var benchKeys = wire.NewKeys("bench", "bench")
 
@@ -167,7 +109,7 @@ var benchKeys = wire.NewKeys("bench", "bench")
 type closedRun struct {
 	cmd  *exec.Cmd
 	out  *bytes.Buffer
-	sink *sink // nil unless the variant is assay
+	sink *httptest.Server // nil: it sends to none
 }
 
 // start starts k6 as in a variant.
@@ -177,9 +119,9 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		"k6", "run", "--quiet", "--no-color", "--address", "", "--vus", closedVUs, "--duration", closedFor.String(),
 		"-e", "ASSAY_TARGET=" + b.target.url,
 	}
-	env := append(os.Environ(), v.env...)
-	if v.name == ours {
-		if r.sink, err = b.startSink(v); err != nil {
+	env := os.Environ()
+	if v.ours {
+		if r.sink, err = b.startSink(v.marked); err != nil {
 			return nil, err
 		}
 		// The arguments of a fleet's workers.
@@ -187,7 +129,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 			"--out", "assay="+b.path("session.json"))
 		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchKeys.Credential(0, "bench"), wire.EnvSource+"=worker/0")
 	}
-	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path(cmp.Or(v.script, "script.js")))...)
+	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(args, b.path("script.js"))...)
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = env, r.out, r.out
 	if err := r.cmd.Start(); err != nil {
 		r.close()
@@ -210,18 +152,14 @@ func (r *closedRun) close() {
 	}
 }
 
-// sink is a coordinator that keeps frames in memory.
-type sink struct {
-	*httptest.Server
-	timeline *record.Timeline
-}
-
 // benchRun is as long as the id of a real run.
 const benchRun = "20261123T141434Z-payment-d60c"
 
-func (b *bench) startSink(v variant) (*sink, error) {
+// startSink starts a coordinator that keeps frames in memory, and discards acknowledged
+// identities.
+func (b *bench) startSink(marked bool) (*httptest.Server, error) {
 	s := k6.Session{Run: benchRun, Flows: []k6.Flow{{Scenario: "default", DisplacedAfter: 10 * time.Millisecond}}}
-	if m := spec.DefaultMarking; !v.plain {
+	if m := spec.DefaultMarking; marked {
 		s.Marks = &mark.Options{Run: benchRun, Seed: 1, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
 	}
 	data, err := json.Marshal(s)
@@ -231,17 +169,8 @@ func (b *bench) startSink(v variant) (*sink, error) {
 	if err := os.WriteFile(b.path("session.json"), data, 0o600); err != nil {
 		return nil, err
 	}
-	r, timeline := receiveInMemory()
-	mux := http.NewServeMux()
-	r.Routes(mux)
-	return &sink{httptest.NewServer(mux), timeline}, nil
-}
-
-// receiveInMemory returns a receiver that adds the frames to a timeline, and discards
-// acknowledged identities.
-func receiveInMemory() (*receiver.Receiver, *record.Timeline) {
-	timeline := record.NewTimeline()
-	return receiver.New(receiver.Sinks{
+	timeline, mux := record.NewTimeline(), http.NewServeMux()
+	receiver.New(receiver.Sinks{
 		Frames: func(frames []metric.Frame, _ []byte) error {
 			for _, f := range frames {
 				timeline.Add(f)
@@ -249,5 +178,6 @@ func receiveInMemory() (*receiver.Receiver, *record.Timeline) {
 			return nil
 		},
 		Acknowledged: func(string, uint64, []ledger.Entry) error { return nil },
-	}, benchKeys, slog.Default()), timeline
+	}, benchKeys, slog.Default()).Routes(mux)
+	return httptest.NewServer(mux), nil
 }

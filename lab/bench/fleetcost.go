@@ -174,3 +174,13 @@ func (c *cost) readRecord(of coordination, frames int64) error {
 	c.frames, c.ledger = size("frames*"), size("ledger/acknowledged*")
 	return nil
 }
+
+// pause sleeps unless ctx is done first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

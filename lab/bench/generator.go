@@ -253,7 +253,7 @@ func read(r record.Run) (g generated) {
 		g.outcomes[i] = sum(metric.Transactions, everything, metric.Label{Key: "outcome", Value: outcome})
 	}
 	g.byGenerator = sum(metric.GeneratorDropped, everything)
-	g.requests = sum("http_reqs", everything)
+	g.requests = sum(metric.Requests, everything)
 	g.acknowledged = sum("ledger_acknowledged", everything)
 	for _, w := range r.Plan.Load.Workers {
 		g.vus += w.VUs

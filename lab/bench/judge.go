@@ -15,67 +15,12 @@ import (
 	"assay.dev/assay/lab/bench/longrun"
 )
 
-// Limits for judging a large event, printed with the measurements.
-const (
-	judgeWithin = 2 * time.Second
-	judgeMemory = 200 << 20
-)
-
 const recordArg = "write-record"
 
 // commandCost is what one command used in a process of its own.
 type commandCost struct {
 	wall, cpu float64 // s
 	memory    float64 // peak, B
-}
-
-// judgeCost measures the cost of judging the record of a large event, and how it scales
-// with seconds, series and requests.
-func (b *bench) judgeCost(ctx context.Context) error {
-	event := longrun.Event
-	shapes := []struct {
-		name  string
-		shape longrun.Shape
-	}{
-		{fmt.Sprintf("%g rps for %s from %d workers", event.Rate, event.Hold, event.Workers), event},
-		{"half the seconds", longrun.Shape{Workers: event.Workers, Hold: event.Hold / 2, Rate: event.Rate}},
-		{"half the workers", longrun.Shape{Workers: event.Workers / 2, Hold: event.Hold, Rate: event.Rate}},
-		{"a tenth of the requests", longrun.Shape{Workers: event.Workers, Hold: event.Hold, Rate: event.Rate / 10}},
-	}
-	var dirs []string
-	for i, s := range shapes {
-		dir := b.path(fmt.Sprintf("judge-%d", i))
-		if err := startRecord(ctx, dir, s.shape); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		dirs = append(dirs, dir)
-	}
-	took := make([][]commandCost, len(shapes))
-	for range b.rounds {
-		for i, dir := range dirs {
-			j, err := b.judgeOnce(ctx, dir)
-			if err != nil {
-				return fmt.Errorf("%s: %w", shapes[i].name, err)
-			}
-			took[i] = append(took[i], j)
-		}
-	}
-	fmt.Printf("assay judge of %s (limits: %s and %d MB):\n", shapes[0].name, judgeWithin, judgeMemory>>20)
-	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(c commandCost) float64 { return c.wall })))
-	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(c commandCost) float64 { return c.cpu })))
-	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(c commandCost) float64 { return c.memory / (1 << 20) })))
-	fmt.Println("ratios to this:")
-	for i, s := range shapes[1:] {
-		var cpu, memory []float64
-		for round, j := range took[i+1] {
-			cpu, memory = append(cpu, j.cpu/took[0][round].cpu), append(memory, j.memory/took[0][round].memory)
-		}
-		seconds := float64(s.shape.Seconds()) / float64(event.Seconds())
-		fmt.Printf("  %s (%.2f of the seconds, %.2f of the workers, %.2f of the requests)\n", s.name,
-			seconds, float64(s.shape.Workers)/float64(event.Workers), seconds*s.shape.Rate/event.Rate)
-		fmt.Printf("    CPU %s\n    peak %s\n", spread(cpu), spread(memory))
-	}
-	return nil
 }
 
 // writeRecord writes a record, in the process that startRecord starts.

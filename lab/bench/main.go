@@ -19,8 +19,6 @@ import (
 // bench has the parameters of the measurements.
 type bench struct {
 	assay    string // the binary to measure
-	mysqld   string // servers for the collector's measurements
-	mariadbd string
 	dir      string // for temporary files
 	rounds   int
 	before   string    // another build, to compare the generator with; empty: none
@@ -40,8 +38,6 @@ func main() {
 			do = serveTrivial
 		case answerArg:
 			do = serveAnswers
-		case loadArg:
-			do = loadDatabase
 		case recordArg:
 			do = writeRecord
 		case coordinateArg:
@@ -57,10 +53,8 @@ func main() {
 func measure() (err error) {
 	assay := flag.String("assay", "bin/assay", "binary to measure")
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
-	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
-	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,judge-fleets,model,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts, capacity-limit, generator and profile too")
-	profiles := flag.String("profiles", "", "folder for CPU profiles: of the coordinator, and of the part profile")
+	only := flag.String("only", "judge-fleets,model,closed,worker,capacity", "parts to measure; capacity-limit and generator too")
+	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
 	before := flag.String("before", "", "another build: the CPU time of its generator is compared")
 	scripts := flag.String("scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
 	workers := flag.String("workers", "1,2", "numbers of workers of the generator's measurement")
@@ -69,7 +63,7 @@ func measure() (err error) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b := &bench{rounds: *rounds, mysqld: *mysqld, mariadbd: *mariadbd, profiles: *profiles}
+	b := &bench{rounds: *rounds, profiles: *profiles}
 	b.scripts, b.workers, b.hold = *scripts, *workers, *hold
 	for _, text := range strings.Split(*rates, ",") {
 		rate, err := strconv.ParseFloat(text, 64)
@@ -101,19 +95,13 @@ func measure() (err error) {
 		run    func(context.Context) error
 		pinned bool
 	}{
-		{"judge", b.judgeCost, false},
 		{"judge-fleets", b.judgeFleets, false},
 		{"model", b.modelCost, false},
-		{"collector", b.collectorCost, false},
-		{"collector-parts", b.collectorParts, false},
 		{"generator", b.generator, false},
 		{"closed", b.closedLoop, true},
-		{"open", b.openModel, true},
-		{"memory", b.memory, true},
 		{"worker", b.workerCost, true},
 		{"capacity", b.capacity, true},
 		{"capacity-limit", b.capacityLimit, true},
-		{"profile", b.generatorProfile, true},
 	} {
 		if !slices.Contains(parts, part.name) {
 			continue

@@ -28,8 +28,7 @@ const (
 )
 
 // serveTrivial is the target: a server that responds at once and counts requests. It also
-// accepts and discards the data of k6's other outputs, and answers payments without
-// making any. Below /after/MS/ it responds after so many milliseconds. It runs until it is
+// answers payments without making any. Below /after/MS/ it responds after so many milliseconds. It runs until it is
 // killed.
 func serveTrivial() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,13 +39,6 @@ func serveTrivial() error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) { served.Add(1) })
 	mux.HandleFunc("GET /served", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, served.Load()) })
-	discard := func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusNoContent)
-	}
-	mux.HandleFunc("POST /write", discard) // InfluxDB
-	mux.HandleFunc("POST /query", discard)
-	mux.HandleFunc("POST /v1/metrics", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	mux.HandleFunc("POST /payments", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")

@@ -15,7 +15,11 @@ import (
 	"assay.dev/assay/internal/run"
 )
 
-const workerHold = 12 * time.Second
+const (
+	workerHold    = 12 * time.Second
+	workerTries   = 3
+	workerBoundMs = 5.0
+)
 
 // payment is like the scenario payment, without its checks, random draws and ledger: a
 // POST whose JSON answer is parsed, and a GET.
@@ -79,7 +83,7 @@ func (b *bench) workerCost(ctx context.Context) error {
 				fast[i], slow[i] = make([][]workerUse, len(w.rates)), make([][]workerUse, len(workerVUs))
 			}
 			for j, rate := range w.rates {
-				u, err := b.useOf(ctx, recording{script: w.file(i), target: b.target.url, rate: rate, timeout: time.Second, bound: openP95Ms})
+				u, err := b.useOf(ctx, recording{script: w.file(i), target: b.target.url, rate: rate, timeout: time.Second, bound: workerBoundMs})
 				if err != nil {
 					return fmt.Errorf("%s at %g/s: %w", w.name, rate, err)
 				}
@@ -115,7 +119,7 @@ func (b *bench) slow(w workload, i, vus int) recording {
 // useOf makes a run and measures its worker during the hold. One that fails is tried again,
 // since the machine may be shared.
 func (b *bench) useOf(ctx context.Context, of recording) (u workerUse, err error) {
-	for range openTries {
+	for range workerTries {
 		if u, err = b.useOnce(ctx, of); err == nil || ctx.Err() != nil {
 			break
 		}
@@ -138,7 +142,7 @@ func (b *bench) useOnce(ctx context.Context, of recording) (u workerUse, err err
 		}
 		to, u.memory, u.own = now, max(u.memory, now.memory), max(u.own, own)
 	}
-	r, err := b.recordOf(ctx, of)
+	r, err := b.record(ctx, of)
 	if err := errors.Join(err, failed); err != nil {
 		return u, err
 	}
@@ -151,7 +155,7 @@ func (b *bench) useOnce(ctx context.Context, of recording) (u workerUse, err err
 	u.cpu, u.seconds = to.cpu-from.cpu, to.at.Sub(from.at).Seconds()
 	u.transactions = of.rate * u.seconds
 	u.sent, _ = r.Timeline.Sum(metric.DataSent, nil, span)
-	u.received, _ = r.Timeline.Sum("data_received", nil, span)
+	u.received, _ = r.Timeline.Sum(metric.DataReceived, nil, span)
 	u.sent, u.received = u.sent/done, u.received/done
 	return u, nil
 }

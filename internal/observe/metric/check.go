@@ -16,10 +16,8 @@ func (h *Hist) check() error {
 	for _, c := range h.counts {
 		add(c)
 	}
-	if h.bounds != nil {
-		for _, r := range h.bounds.ranges {
-			add(r.Count)
-		}
+	for _, r := range h.ranges() {
+		add(r.Count)
 	}
 	switch b := h.bounds; {
 	case overflow:
@@ -58,10 +56,8 @@ func (h *Hist) ends() ends {
 			add(upperBound(i-1, h.Scale()), upperBound(i, h.Scale()))
 		}
 	}
-	if h.bounds != nil {
-		for _, r := range h.bounds.ranges {
-			add(r.lower(), r.High)
-		}
+	for _, r := range h.ranges() {
+		add(r.lower(), r.High)
 	}
 	return e
 }
@@ -70,16 +66,11 @@ func (h *Hist) ends() ends {
 // and the highest bucket in use.
 func (h *Hist) checkBounds() error {
 	const slack = 1e-9 // relative: rounding by a sender may put a value on a bucket's bound into its neighbour
-	e := h.ends()
-	lowest, highest := h.min, h.max
-	if h.bounds != nil {
-		lowest, highest = h.bounds.lowest, h.bounds.highest
-	}
-	switch {
+	switch e, b := h.ends(), h.extremes(); {
 	case h.max > e.lastHigh*(1+slack):
 		return fmt.Errorf("check histogram: max %g above the highest bucket, which ends at %g", h.max, e.lastHigh)
-	case highest < e.lastLow*(1-slack), lowest > e.firstHigh*(1+slack):
-		return fmt.Errorf("check histogram: buckets outside min %g and max %g", lowest, highest)
+	case b.highest < e.lastLow*(1-slack), b.lowest > e.firstHigh*(1+slack):
+		return fmt.Errorf("check histogram: buckets outside min %g and max %g", b.lowest, b.highest)
 	}
 	return nil
 }

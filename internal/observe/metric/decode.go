@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	boundary "assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/mask"
 )
@@ -51,14 +49,8 @@ type Decoder struct {
 func (d *Decoder) Decode(data []byte) (_ []Frame, err error) {
 	defer boundary.Guard(&err)
 	d.points, d.frames, d.taken, d.buckets, d.changed = d.points[:0], d.frames[:0], 0, 0, false
-	for b := data; len(b) > 0; {
-		f, rest, err := next(b)
-		if b = rest; err == nil && f.is(1, protowire.BytesType) {
-			err = d.resource(f.bytes)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decode frames: %w", err)
-		}
+	if err := eachMessage(data, 1, d.resource); err != nil {
+		return nil, fmt.Errorf("decode frames: %w", err)
 	}
 	return d.frames, nil
 }
@@ -66,7 +58,7 @@ func (d *Decoder) Decode(data []byte) (_ []Frame, err error) {
 // resource reads a message ResourceMetrics.
 func (d *Decoder) resource(b []byte) error {
 	var who sender
-	err := eachField(b, 1, func(resource []byte) error { return who.read(resource) })
+	err := eachMessage(b, 1, func(resource []byte) error { return who.read(resource) })
 	switch {
 	case err != nil:
 		return err
@@ -80,7 +72,7 @@ func (d *Decoder) resource(b []byte) error {
 		}
 	}
 	first := len(d.points)
-	if err := eachField(b, 2, d.scope); err != nil || d.foreign != nil {
+	if err := eachMessage(b, 2, d.scope); err != nil || d.foreign != nil {
 		return err
 	}
 	if service, foreign := strings.CutPrefix(who.frame.Source, foreignPrefix); foreign {
@@ -112,21 +104,7 @@ func (d *Decoder) scope(b []byte) error {
 			return err
 		}
 	}
-	return eachField(b, 2, d.metric)
-}
-
-// eachField visits the messages in one field of a message.
-func eachField(b []byte, number protowire.Number, visit func([]byte) error) error {
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if b = rest; err == nil && f.is(number, protowire.BytesType) {
-			err = visit(f.bytes)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachMessage(b, 2, d.metric)
 }
 
 // sender holds the attributes of a resource that we set, and the name of a foreign one.
@@ -137,7 +115,7 @@ type sender struct {
 }
 
 func (s *sender) read(b []byte) error {
-	return eachField(b, 1, func(encoded []byte) error {
+	return eachMessage(b, 1, func(encoded []byte) error {
 		a, err := readAttribute(encoded)
 		if err != nil {
 			return err

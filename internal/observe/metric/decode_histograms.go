@@ -14,22 +14,8 @@ func (d *Decoder) exponential(b []byte) (p dataPoint, err error) {
 	h := &r.hist
 	p.point.Kind, p.point.Hist = Histogram, h
 	var info histInfo
-	for len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return p, err
-		}
+	err = eachField(b, func(f field) (err error) {
 		switch {
-		case f.is(1, protowire.BytesType):
-			d.key = appendPart(d.key, f.bytes)
-		case f.is(2, protowire.Fixed64Type):
-			p.start = f.value
-		case f.is(3, protowire.Fixed64Type):
-			p.end = f.value
-		case f.is(4, protowire.Fixed64Type):
-			h.total = f.value
-		case f.is(5, protowire.Fixed64Type):
-			h.sum, info.hasSum = f.float(), true
 		case f.is(6, protowire.VarintType):
 			info.scale = zigzag(f.value)
 		case f.is(7, protowire.Fixed64Type):
@@ -40,20 +26,15 @@ func (d *Decoder) exponential(b []byte) (p dataPoint, err error) {
 			var below []uint64
 			below, err = readBuckets(f.bytes, new(int), nil)
 			info.negative = info.negative || slices.ContainsFunc(below, func(n uint64) bool { return n > 0 })
-		case f.is(10, protowire.VarintType):
-			p.missing = f.value&noRecordedValue != 0
-		case f.is(11, protowire.BytesType):
-			err = d.exemplar(f.bytes, &p.point)
-		case f.is(12, protowire.Fixed64Type):
-			h.min, info.hasMin = f.float(), true
-		case f.is(13, protowire.Fixed64Type):
-			h.max, info.hasMax = f.float(), true
 		case f.is(14, protowire.Fixed64Type):
 			info.zeroThreshold = f.float()
+		default:
+			err = d.pointField(f, &p, &info, pointFields{attributes: 1, flags: 10, exemplar: 11, min: 12, max: 13})
 		}
-		if err != nil {
-			return p, err
-		}
+		return err
+	})
+	if err != nil {
+		return p, err
 	}
 	h.counts, d.buckets = slices.Clip(r.counts), d.buckets+len(r.counts)
 	p.unfit = h.accept(info)
@@ -67,38 +48,19 @@ func (d *Decoder) explicit(b []byte) (p dataPoint, err error) {
 	p.point.Kind, p.point.Hist = Histogram, h
 	var info histInfo
 	d.bounds, d.counts = d.bounds[:0], d.counts[:0]
-	for len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return p, err
-		}
-		switch fixed := f.kind == protowire.Fixed64Type; {
-		case f.is(2, protowire.Fixed64Type):
-			p.start = f.value
-		case f.is(3, protowire.Fixed64Type):
-			p.end = f.value
-		case f.is(4, protowire.Fixed64Type):
-			h.total = f.value
-		case f.is(5, protowire.Fixed64Type):
-			h.sum, info.hasSum = f.float(), true
-		case f.number == 6 && (fixed || f.kind == protowire.BytesType):
+	err = eachField(b, func(f field) (err error) {
+		switch list := f.kind == protowire.Fixed64Type || f.kind == protowire.BytesType; {
+		case f.number == 6 && list:
 			d.counts, err = readFixed(f, d.counts, maxExplicit+1)
-		case f.number == 7 && (fixed || f.kind == protowire.BytesType):
+		case f.number == 7 && list:
 			d.bounds, err = readFixed(f, d.bounds, maxExplicit)
-		case f.is(8, protowire.BytesType):
-			err = d.exemplar(f.bytes, &p.point)
-		case f.is(9, protowire.BytesType):
-			d.key = appendPart(d.key, f.bytes)
-		case f.is(10, protowire.VarintType):
-			p.missing = f.value&noRecordedValue != 0
-		case f.is(11, protowire.Fixed64Type):
-			h.min, info.hasMin = f.float(), true
-		case f.is(12, protowire.Fixed64Type):
-			h.max, info.hasMax = f.float(), true
+		default:
+			err = d.pointField(f, &p, &info, pointFields{attributes: 9, flags: 10, exemplar: 8, min: 11, max: 12})
 		}
-		if err != nil {
-			return p, err
-		}
+		return err
+	})
+	if err != nil {
+		return p, err
 	}
 	p.unfit = h.acceptExplicit(d.bounds, d.counts, info)
 	p.point.Series, err = d.seriesOfKey()

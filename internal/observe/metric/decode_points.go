@@ -3,6 +3,7 @@
 package metric
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -17,33 +18,32 @@ const (
 	gaugeField, sumField, explicitField, exponentialField, summaryField = 5, 7, 9, 10, 11
 )
 
+var dataFields = []protowire.Number{gaugeField, sumField, explicitField, exponentialField, summaryField}
+
 // metric reads a message Metric.
 func (d *Decoder) metric(b []byte) error {
 	var name, unit []byte
 	var kind protowire.Number
 	d.data = d.data[:0]
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err != nil {
-			return err
-		}
-		if b = rest; f.kind != protowire.BytesType {
-			continue
-		}
-		switch f.number {
-		case 1:
+	err := eachField(b, func(f field) error {
+		switch {
+		case f.kind != protowire.BytesType:
+		case f.number == 1:
 			name = f.bytes
-		case 3:
+		case f.number == 3:
 			unit = f.bytes
-		case gaugeField, sumField, explicitField, exponentialField, summaryField:
+		case slices.Contains(dataFields, f.number):
 			if f.number != kind { // a oneof: the last kind counts, messages of the same kind are merged
 				d.data = d.data[:0]
 			}
 			kind, d.data = f.number, append(d.data, f.bytes)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	d.key = appendPart(appendPart(d.key[:0], name), unit)
-	var err error
 	if d.foreign != nil {
 		err = d.foreignContent(kind, name)
 	} else {
@@ -74,20 +74,17 @@ func (d *Decoder) header(kind protowire.Number) (h header, err error) {
 		return h, nil
 	}
 	for _, data := range d.data {
-		for b := data; len(b) > 0; {
-			var f field
-			if f, b, err = next(b); err != nil {
-				return h, err
-			}
+		err = cmp.Or(err, eachField(data, func(f field) error {
 			switch {
 			case f.is(2, protowire.VarintType):
 				h.temporality = int32(f.value)
 			case f.is(3, protowire.VarintType):
 				h.monotonic = f.value != 0
 			}
-		}
+			return nil
+		}))
 	}
-	return h, nil
+	return h, err
 }
 
 // Bounds on one message of our own frames: those of a worker with 50 metrics, each of
@@ -136,65 +133,85 @@ type dataPoint struct {
 func (d *Decoder) eachPoint(kind protowire.Number, visit func(dataPoint) error) error {
 	prefix := len(d.key)
 	for _, data := range d.data {
-		for b := data; len(b) > 0; {
-			f, rest, err := next(b)
-			if err != nil {
-				return err
-			}
-			if b = rest; !f.is(1, protowire.BytesType) {
-				continue
-			}
+		err := eachMessage(data, 1, func(encoded []byte) error {
 			d.key = d.key[:prefix]
 			var p dataPoint
+			var err error
 			switch kind {
 			case gaugeField:
-				p, err = d.number(f.bytes, Gauge)
+				p, err = d.number(encoded, Gauge)
 			case sumField:
-				p, err = d.number(f.bytes, Counter)
+				p, err = d.number(encoded, Counter)
 			case exponentialField:
-				p, err = d.exponential(f.bytes)
+				p, err = d.exponential(encoded)
 			case explicitField:
-				p, err = d.explicit(f.bytes)
-			}
-			if err == nil {
-				err = visit(p)
+				p, err = d.explicit(encoded)
 			}
 			if err != nil {
 				return err
 			}
+			return visit(p)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// pointFields are the numbers of the fields of a point that depend on its kind; 0: it has
+// none.
+type pointFields struct{ attributes, flags, exemplar, min, max protowire.Number }
+
 // noRecordedValue is the flag of a point without a value.
 const noRecordedValue = 1
 
+// pointField reads a field that points of several kinds have.
+func (d *Decoder) pointField(f field, p *dataPoint, info *histInfo, of pointFields) error {
+	h := p.point.Hist
+	switch {
+	case f.is(of.attributes, protowire.BytesType):
+		d.key = appendPart(d.key, f.bytes)
+	case f.is(of.flags, protowire.VarintType):
+		p.missing = f.value&noRecordedValue != 0
+	case f.is(of.exemplar, protowire.BytesType):
+		return d.exemplar(f.bytes, &p.point)
+	case f.is(2, protowire.Fixed64Type):
+		p.start = f.value
+	case f.is(3, protowire.Fixed64Type):
+		p.end = f.value
+	case f.is(4, protowire.Fixed64Type):
+		h.total = f.value
+	case f.is(5, protowire.Fixed64Type):
+		h.sum, info.hasSum = f.float(), true
+	case f.is(of.min, protowire.Fixed64Type):
+		h.min, info.hasMin = f.float(), true
+	case f.is(of.max, protowire.Fixed64Type):
+		h.max, info.hasMax = f.float(), true
+	}
+	return nil
+}
+
 // number reads a message NumberDataPoint.
 func (d *Decoder) number(b []byte, kind Kind) (p dataPoint, err error) {
-	p.point.Kind, p.missing = kind, true
-	flags := uint64(0)
-	for len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return p, err
-		}
+	p.point.Kind = kind
+	none := true
+	err = eachField(b, func(f field) error {
 		switch {
-		case f.is(2, protowire.Fixed64Type):
-			p.start = f.value
-		case f.is(3, protowire.Fixed64Type):
-			p.end = f.value
 		case f.is(4, protowire.Fixed64Type):
-			p.point.Value, p.missing = f.float(), false
+			p.point.Value, none = f.float(), false
 		case f.is(6, protowire.Fixed64Type):
-			p.point.Value, p.missing = float64(int64(f.value)), false
-		case f.is(7, protowire.BytesType):
-			d.key = appendPart(d.key, f.bytes)
-		case f.is(8, protowire.VarintType):
-			flags = f.value
+			p.point.Value, none = float64(int64(f.value)), false
+		case f.number == 5: // exemplars
+		default:
+			return d.pointField(f, &p, nil, pointFields{attributes: 7, flags: 8})
 		}
+		return nil
+	})
+	if err != nil {
+		return p, err
 	}
-	p.missing = p.missing || flags&noRecordedValue != 0
+	p.missing = p.missing || none
 	p.point.Series, err = d.seriesOfKey()
 	return p, err
 }

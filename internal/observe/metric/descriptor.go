@@ -18,6 +18,8 @@ type Descriptor struct {
 	Labels  []string // that its series may have
 	Text    string   // what it measures, in one line
 
+	Protocol *Protocol // whose requests it measures; nil: none
+
 	// SLO holds an example condition for each aggregate that an SLO on the metric may
 	// use, like "p(95)<250"; empty: no SLO may name it.
 	SLO []string

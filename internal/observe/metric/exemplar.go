@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -57,12 +56,8 @@ var errExemplars = fmt.Errorf("more than %d exemplars", maxExemplars)
 
 func encodeExemplars(all []Exemplar) (encoded []*metricspb.Exemplar) {
 	for _, e := range all {
-		attrs := make([]*commonpb.KeyValue, 0, len(e.Labels))
-		for _, l := range e.Labels {
-			attrs = append(attrs, stringAttr(l.Key, l.Value))
-		}
 		encoded = append(encoded, &metricspb.Exemplar{
-			FilteredAttributes: attrs, TimeUnixNano: uint64(e.Nanos), TraceId: e.TraceID[:],
+			FilteredAttributes: labelAttrs(e.Labels), TimeUnixNano: uint64(e.Nanos), TraceId: e.TraceID[:],
 			Value: &metricspb.Exemplar_AsDouble{AsDouble: e.Value},
 		})
 	}
@@ -78,12 +73,7 @@ func (d *Decoder) exemplar(b []byte, of *Point) error {
 		return errExemplars
 	}
 	var e Exemplar
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err != nil {
-			return err
-		}
-		b = rest
+	err := eachField(b, func(f field) error {
 		switch {
 		case f.is(2, protowire.Fixed64Type):
 			e.Nanos = int64(f.value)
@@ -102,7 +92,8 @@ func (d *Decoder) exemplar(b []byte, of *Point) error {
 			key, value := d.shownLabel(a.key, a.label())
 			e.Labels = append(e.Labels, Label{key, value})
 		}
-	}
+		return nil
+	})
 	of.Exemplars = append(of.Exemplars, e)
-	return nil
+	return err
 }

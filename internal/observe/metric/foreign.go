@@ -83,8 +83,8 @@ type foreign struct {
 func newForeign(b []byte, service string) (*foreign, error) {
 	f := &foreign{source: foreignPrefix + cmp.Or(mask.Cut(service, maxServiceText), unknownService)}
 	var attributes [][]byte
-	err := eachField(b, 1, func(resource []byte) error {
-		return eachField(resource, 1, func(encoded []byte) error {
+	err := eachMessage(b, 1, func(resource []byte) error {
+		return eachMessage(resource, 1, func(encoded []byte) error {
 			a, err := readAttribute(encoded)
 			if a.key == attrInstance {
 				f.instance = mask.Cut(a.label(), maxServiceText)
@@ -100,9 +100,9 @@ func newForeign(b []byte, service string) (*foreign, error) {
 // readScope reads the scope of a message ScopeMetrics.
 func (f *foreign) readScope(b []byte) error {
 	f.scope, f.k6 = nil, false
-	return eachField(b, 1, func(scope []byte) error {
+	return eachMessage(b, 1, func(scope []byte) error {
 		f.scope = append(f.scope, scope...) // several messages are merged
-		return eachField(scope, 1, func(name []byte) error {
+		return eachMessage(scope, 1, func(name []byte) error {
 			f.k6 = string(name) == "k6"
 			return nil
 		})

@@ -150,12 +150,11 @@ const (
 
 // Names of the k6 metrics that the code refers to.
 const (
-	RequestDuration = "http_req_duration"
-	RequestFailed   = "http_req_failed"
-	Requests        = "http_reqs"
-	GroupDuration   = "group_duration"
-	Checks          = "checks"
-	DataSent        = "data_sent"
+	GroupDuration     = "group_duration"
+	IterationDuration = "iteration_duration"
+	Checks            = "checks"
+	DataSent          = "data_sent"
+	DataReceived      = "data_received"
 )
 
 // DefaultSampleRate is the number of samples of the database's sessions per second,

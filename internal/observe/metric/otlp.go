@@ -111,10 +111,7 @@ func newMetric(s Series, form protowire.Number) *metricspb.Metric {
 }
 
 func appendPoint(m *metricspb.Metric, p Point, start, end uint64) {
-	attrs := make([]*commonpb.KeyValue, 0, len(p.Series.Labels))
-	for _, l := range p.Series.Labels {
-		attrs = append(attrs, stringAttr(l.Key, l.Value))
-	}
+	attrs := labelAttrs(p.Series.Labels)
 	switch data := m.Data.(type) {
 	case *metricspb.Metric_Sum:
 		data.Sum.DataPoints = append(data.Sum.DataPoints, numberPoint(attrs, start, end, p.Value))
@@ -139,6 +136,14 @@ func numberPoint(attrs []*commonpb.KeyValue, start, end uint64, v float64) *metr
 		p.Value = &metricspb.NumberDataPoint_AsDouble{AsDouble: v}
 	}
 	return p
+}
+
+func labelAttrs(labels []Label) []*commonpb.KeyValue {
+	attrs := make([]*commonpb.KeyValue, 0, len(labels))
+	for _, l := range labels {
+		attrs = append(attrs, stringAttr(l.Key, l.Value))
+	}
+	return attrs
 }
 
 func stringAttr(k, v string) *commonpb.KeyValue {

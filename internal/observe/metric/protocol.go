@@ -23,15 +23,25 @@ type Protocol struct {
 	Unanswered []string
 }
 
+// Names of k6's metrics of HTTP requests.
+const (
+	Requests          = "http_reqs"
+	RequestFailed     = "http_req_failed"
+	RequestDuration   = "http_req_duration"
+	RequestSending    = "http_req_sending"
+	RequestWaiting    = "http_req_waiting"
+	RequestReceiving  = "http_req_receiving"
+	RequestBlocked    = "http_req_blocked"
+	RequestConnecting = "http_req_connecting"
+	RequestTLS        = "http_req_tls_handshaking"
+)
+
 // HTTP, GRPC and WebSocket are the protocols. A request of the last one is the opening of a
 // session.
 var (
 	HTTP = &Protocol{
 		Name: "HTTP", Requests: Requests, Failed: RequestFailed, Unanswered: []string{"0"}, Parts: 3,
-		Times: []string{
-			RequestDuration, "http_req_sending", "http_req_waiting", "http_req_receiving",
-			"http_req_blocked", "http_req_connecting", "http_req_tls_handshaking",
-		},
+		Times: []string{RequestDuration, RequestSending, RequestWaiting, RequestReceiving, RequestBlocked, RequestConnecting, RequestTLS},
 	}
 	GRPC = &Protocol{
 		Name: "gRPC", Requests: "grpc_reqs", Failed: "grpc_req_failed", Times: []string{"grpc_req_duration"},
@@ -49,35 +59,25 @@ var Protocols = []*Protocol{HTTP, GRPC, WebSocket}
 // Duration is the time of each request by which endpoints are described.
 func (p *Protocol) Duration() string { return p.Times[0] }
 
-var protocols = func() map[string]*Protocol {
-	all := map[string]*Protocol{}
-	for _, p := range Protocols {
-		for _, name := range append([]string{p.Requests, p.Failed}, p.Times...) {
-			all[name] = p
-		}
-	}
-	return all
-}()
-
 // ProtocolOf is the protocol of whose requests a metric is; nil: it is of no requests.
-func ProtocolOf(name string) *Protocol { return protocols[name] }
+func ProtocolOf(name string) *Protocol { return byName[name].Protocol }
 
 // IsRequestTime reports whether each request of a protocol has this time.
 func IsRequestTime(name string) bool {
-	p := protocols[name]
+	p := ProtocolOf(name)
 	return p != nil && slices.Contains(p.Times, name)
 }
 
 // IsRequestFailed reports whether the metric is the rate of a protocol's failed requests.
 func IsRequestFailed(name string) bool {
-	p := protocols[name]
+	p := ProtocolOf(name)
 	return p != nil && name == p.Failed
 }
 
 // JudgesEndpoints is the protocol whose endpoints an SLO on the metric judges one by one; nil
 // if it has none: the metric is neither the duration nor the failures of requests.
 func JudgesEndpoints(name string) *Protocol {
-	if p := protocols[name]; p != nil && (name == p.Failed || name == p.Duration()) {
+	if p := ProtocolOf(name); p != nil && (name == p.Failed || name == p.Duration()) {
 		return p
 	}
 	return nil

@@ -52,6 +52,31 @@ func next(b []byte) (f field, rest []byte, err error) {
 	return f, b[n:], nil
 }
 
+// eachField visits the fields of a message until one of them is an error.
+func eachField(b []byte, visit func(field) error) error {
+	for len(b) > 0 {
+		f, rest, err := next(b)
+		if err == nil {
+			err = visit(f)
+		}
+		if err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+// eachMessage visits the messages in one field of a message.
+func eachMessage(b []byte, number protowire.Number, visit func([]byte) error) error {
+	return eachField(b, func(f field) error {
+		if f.is(number, protowire.BytesType) {
+			return visit(f.bytes)
+		}
+		return nil
+	})
+}
+
 var errNotText = errors.New("string is not valid UTF-8")
 
 // text is a copy of the field as a string.
@@ -78,44 +103,31 @@ const (
 )
 
 func readAttribute(b []byte) (a attribute, err error) {
-	for len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return a, err
-		}
+	err = eachField(b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.BytesType):
 			a.key, err = f.text()
 		case f.is(2, protowire.BytesType):
-			err = a.readValue(f.bytes)
+			err = eachField(f.bytes, a.readValue)
 		}
-		if err != nil {
-			return a, err
-		}
-	}
-	return a, nil
+		return err
+	})
+	return a, err
 }
 
-func (a *attribute) readValue(b []byte) (err error) {
-	for len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return err
-		}
-		switch {
-		case f.is(anyString, protowire.BytesType):
-			if a.text, err = f.text(); err != nil {
-				return err
-			}
-		case f.is(anyBool, protowire.VarintType), f.is(anyInt, protowire.VarintType), f.is(anyDouble, protowire.Fixed64Type):
-			a.number = f.value
-		case f.number > anyDouble && f.number < anyLast && f.kind == protowire.BytesType, f.is(anyLast, protowire.VarintType):
-		default:
-			continue
-		}
-		a.kind = f.number
+// readValue reads a field of AnyValue.
+func (a *attribute) readValue(f field) (err error) {
+	switch {
+	case f.is(anyString, protowire.BytesType):
+		a.text, err = f.text()
+	case f.is(anyBool, protowire.VarintType), f.is(anyInt, protowire.VarintType), f.is(anyDouble, protowire.Fixed64Type):
+		a.number = f.value
+	case f.number > anyDouble && f.number < anyLast && f.kind == protowire.BytesType, f.is(anyLast, protowire.VarintType):
+	default:
+		return nil
 	}
-	return nil
+	a.kind = f.number
+	return err
 }
 
 // label is the value as a label value.
@@ -135,27 +147,21 @@ func (a attribute) label() string {
 
 // readBuckets reads a message Buckets, and appends its counts.
 func readBuckets(b []byte, offset *int, counts []uint64) ([]uint64, error) {
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err != nil {
-			return counts, err
-		}
-		b = rest
+	err := eachField(b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.VarintType):
 			*offset = zigzag(f.value)
 		case f.is(2, protowire.VarintType):
 			counts = append(counts, f.value)
 		case f.is(2, protowire.BytesType):
-			if counts, err = readCounts(f.bytes, counts); err != nil {
-				return counts, err
-			}
+			counts, err = readCounts(f.bytes, counts)
 		}
-		if len(counts) > maxBuckets {
-			return counts, fmt.Errorf("histogram has more than %d buckets", maxBuckets)
+		if err == nil && len(counts) > maxBuckets {
+			err = fmt.Errorf("histogram has more than %d buckets", maxBuckets)
 		}
-	}
-	return counts, nil
+		return err
+	})
+	return counts, err
 }
 
 // readCounts appends packed varints. They make up most of a record, hence the fast path

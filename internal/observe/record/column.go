@@ -16,7 +16,7 @@ import (
 // takes 3 to 11 bytes instead of 32, and those of a thousand workers are most of a long
 // record.
 type column struct {
-	source       int32
+	source       string
 	observations uint64 // of a histogram
 	packed       []byte
 	last         point // packed last
@@ -28,7 +28,6 @@ type point struct {
 	second   int64
 	sequence uint64
 	value    float64
-	source   int32
 }
 
 // maxWhole is the bound of the whole numbers that are packed as such. From here on not
@@ -97,7 +96,6 @@ type cursor struct {
 // read returns a cursor at the first point.
 func (c *column) read() cursor {
 	at := cursor{rest: c.packed}
-	at.source = c.source
 	at.next()
 	return at
 }

@@ -21,10 +21,10 @@ func TestColumnReturnsWhatWasAdded(t *testing.T) {
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]metric.Kind{metric.Counter, metric.Gauge}).Draw(t, "kind")
-		c := &column{source: 7}
+		c := &column{}
 		var want []point
 		for range rapid.IntRange(0, 30).Draw(t, "points") {
-			p := point{seconds.Draw(t, "second"), numbers.Draw(t, "sequence"), values.Draw(t, "value"), 7}
+			p := point{seconds.Draw(t, "second"), numbers.Draw(t, "sequence"), values.Draw(t, "value")}
 			c.add(p, kind)
 			want = append(want, p)
 			if rapid.IntRange(0, 9).Draw(t, "sort") == 0 {
@@ -39,7 +39,7 @@ func TestColumnReturnsWhatWasAdded(t *testing.T) {
 				t.Fatalf("one more: %v", at.point)
 			}
 			w := want[0]
-			if at.second != w.second || at.sequence != w.sequence || math.Float64bits(at.value) != math.Float64bits(w.value) || at.source != 7 {
+			if at.second != w.second || at.sequence != w.sequence || math.Float64bits(at.value) != math.Float64bits(w.value) {
 				t.Fatalf("got %v, want %v", at.point, w)
 			}
 			want = want[1:]

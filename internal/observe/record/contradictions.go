@@ -196,14 +196,14 @@ func (c *Checker) inTime(f metric.Frame) error {
 	}
 	for _, p := range f.Points {
 		switch p.Series.Name {
-		case metric.TransactionDuration, metric.Transactions, metric.TransactionsScheduled, metric.GeneratorLag, iterationDuration:
+		case metric.TransactionDuration, metric.Transactions, metric.TransactionsScheduled, metric.GeneratorLag, metric.IterationDuration:
 		default:
 			continue
 		}
 		of, known := c.flowOf(p.Series)
 		at := f.Second - t0
 		switch {
-		case !known && p.Series.Name == iterationDuration: // of setup(), or of more label sets than are kept
+		case !known && p.Series.Name == metric.IterationDuration: // of setup(), or of more label sets than are kept
 		case !known:
 			return fmt.Errorf("%s is of no flow of the run", p.Series.Key())
 		case at < 0 || time.Duration(at)*time.Second >= of.length:

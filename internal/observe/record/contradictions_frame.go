@@ -62,7 +62,7 @@ func (c *Checker) read(f metric.Frame) {
 				_, possible := p.Hist.AtLeast(s.LeastViolating())
 				c.addSamples(i, p.Series, float64(p.Hist.Count()), certainlyAtLeast(p.Hist, s.LeastViolating()), float64(possible))
 			}
-			if name == iterationDuration {
+			if name == metric.IterationDuration {
 				c.addIterations(p)
 			}
 		}
@@ -97,9 +97,6 @@ func emptied[K comparable, V any](m map[K]V) map[K]V {
 
 // compareWork is what it takes to compare a histogram with a bound, in units of an allowance.
 func compareWork(h *metric.Hist) int { return 1 + h.Size()/256 }
-
-// iterationDuration is k6's time of an iteration, which is a part of a transaction.
-const iterationDuration = "iteration_duration"
 
 // certainlyAtLeast is how many observations are at or over a limit for certain.
 func certainlyAtLeast(h *metric.Hist, limit float64) float64 {

@@ -46,7 +46,7 @@ func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all
 		if !s.series.Matches(selector) {
 			continue
 		}
-		s.sort(t.ranks())
+		s.sort()
 		interval := func(second int64) Foreign {
 			return Foreign{Source: s.source, Series: s.series, Kind: s.kind, Over: Span{From: second - s.length + 1, To: second + 1}}
 		}
@@ -62,7 +62,7 @@ func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all
 			continue
 		}
 		to := max(span.To, span.To+s.length-1) // the first, if span is All
-		t.eachIn(s, s.columns, Span{From: span.From, To: to}, func(p point) {
+		s.each(s.columns, Span{From: span.From, To: to}, func(p point) {
 			f := interval(p.second)
 			f.Value = p.value
 			all = append(all, f)

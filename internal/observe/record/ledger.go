@@ -51,23 +51,16 @@ var lineFeed = []byte{'\n'}
 
 // replace writes a compressed file, atomically, once read has added all of its content.
 func (w *Writer) replace(path string, read func(add func([]byte) error) error) error {
-	name := filepath.Base(path)
-	file, err := newPendingFile(path)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	var incomplete error
+	err := atomically(path, func(f *os.File) error {
+		s := &zstdFile{file: f, encoder: w.encoder}
+		incomplete = cmp.Or(read(func(data []byte) error { return s.append(data) }), s.flush())
+		return incomplete
+	})
+	if err != nil && incomplete == nil {
+		err = fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	defer func() { _ = file.Cleanup() }() // does nothing once the file has its name
-	s := &zstdFile{file: file.File, encoder: w.encoder}
-	if err := read(func(data []byte) error { return s.append(data) }); err != nil {
-		return err
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	if err := file.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
+	return err
 }
 
 // RemovePersisted removes what Persisted has written: it is not all of the persisted

@@ -147,7 +147,7 @@ func TestComparisonsThatCostTooMuch(t *testing.T) {
 		t.Errorf("%d pairs of %d SLOs are compared", len(c.pairs), len(p.Profile.Flows[0].SLOs))
 	}
 	dir := sealWith(t, p, latencies("worker/0", 1, 1))
-	iteration := metric.HistPoint(metric.NewSeries(iterationDuration, "ms"), metrictest.Hist(1))
+	iteration := metric.HistPoint(metric.NewSeries(metric.IterationDuration, "ms"), metrictest.Hist(1))
 	for name, c := range map[string]costly{
 		"iterations": {func(add func(metric.Frame)) {
 			for n := range 13_000 {

@@ -168,14 +168,14 @@ func fastestStatements(m semconv.Metric, points []Foreign) map[int64]float64 {
 
 // addBySecond adds a series of the service's.
 func (t *Timeline) addBySecond(s metric.Series, values map[int64]float64) {
-	source := t.source(metric.SourceService, t.left)
+	t.source(metric.SourceService, t.left)
 	d, _ := metric.Find(s.Name)
 	for _, second := range slices.Sorted(maps.Keys(values)) {
 		p := metric.CounterPoint(s, values[second])
 		if d.Kind == metric.Gauge {
 			p = metric.GaugePoint(s, values[second])
 		}
-		f := metric.Frame{Source: source.Name, Second: second}
-		t.seriesOf(p, f, t.left).add(f, source.number, p, t.left)
+		f := metric.Frame{Source: metric.SourceService, Second: second}
+		t.seriesOf(p, f, t.left).add(f, p, t.left)
 	}
 }

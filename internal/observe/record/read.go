@@ -33,7 +33,12 @@ func (s Span) Seconds() int64 { return s.To - s.From }
 // Sum adds up a counter within the span, over all sources and all series of that name
 // that match the selector; false where none has a point in the span.
 func (t *Timeline) Sum(name string, selector []metric.Label, span Span) (total float64, found bool) {
-	t.each(name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
+	return t.SumOf(anySource, name, selector, span)
+}
+
+// SumOf is Sum for one source.
+func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span) (total float64, found bool) {
+	t.each(source, name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
 	return total, found
 }
 
@@ -51,7 +56,7 @@ func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.L
 		if s.kind != metric.Histogram {
 			continue
 		}
-		s.sort(t.ranks())
+		s.sort()
 		first := sort.Search(len(s.hists), func(i int) bool { return s.hists[i].second >= span.From })
 		for i := first; i < len(s.hists) && s.hists[i].second < span.To; i++ {
 			into.MergePacked(&s.hists[i].hist)
@@ -62,15 +67,24 @@ func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.L
 // Counts is Sum by second: one value for each second of the span, 0 where it has no
 // point.
 func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []float64 {
-	out := make([]float64, max(0, span.Seconds()))
-	t.each(name, metric.Counter, selector, span, func(p point) { out[p.second-span.From] += p.value })
-	return out
+	return t.CountsOf([]string{anySource}, name, selector, span)
+}
+
+// CountsOf is Counts for some sources.
+func (t *Timeline) CountsOf(sources []string, name string, selector []metric.Label, span Span) []float64 {
+	return t.bySecond(sources, name, metric.Counter, selector, span)
 }
 
 // Totals is the sum of a histogram's observations by second, in the form of Counts.
 func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []float64 {
+	return t.bySecond([]string{anySource}, name, metric.Histogram, selector, span)
+}
+
+func (t *Timeline) bySecond(sources []string, name string, kind metric.Kind, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
-	t.each(name, metric.Histogram, selector, span, func(p point) { out[p.second-span.From] += p.value })
+	for _, source := range sources {
+		t.each(source, name, kind, selector, span, func(p point) { out[p.second-span.From] += p.value })
+	}
 	return out
 }
 
@@ -78,7 +92,7 @@ func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []flo
 // a value.
 func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {
 	values, ok = make([]float64, max(0, span.Seconds())), make([]bool, max(0, span.Seconds()))
-	t.eachOf(source, name, metric.Gauge, selector, span, func(p point) {
+	t.each(source, name, metric.Gauge, selector, span, func(p point) {
 		values[p.second-span.From] += p.value
 		ok[p.second-span.From] = true
 	})
@@ -88,7 +102,7 @@ func (t *Timeline) Gauge(name string, selector []metric.Label, source string, sp
 // MaxGauge is the largest value of a gauge within the span, over all sources and all
 // series of that name that match the selector; false where none has a value in it.
 func (t *Timeline) MaxGauge(name string, selector []metric.Label, span Span) (largest float64, found bool) {
-	t.each(name, metric.Gauge, selector, span, func(p point) {
+	t.each(anySource, name, metric.Gauge, selector, span, func(p point) {
 		if !found || p.value > largest {
 			largest, found = p.value, true
 		}
@@ -96,26 +110,11 @@ func (t *Timeline) MaxGauge(name string, selector []metric.Label, span Span) (la
 	return largest, found
 }
 
-// SumOf is Sum for one source.
-func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span) (total float64, found bool) {
-	t.eachOf(source, name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
-	return total, found
-}
-
-// CountsOf is Counts for some sources.
-func (t *Timeline) CountsOf(sources []string, name string, selector []metric.Label, span Span) []float64 {
-	out := make([]float64, max(0, span.Seconds()))
-	for _, source := range sources {
-		t.eachOf(source, name, metric.Counter, selector, span, func(p point) { out[p.second-span.From] += p.value })
-	}
-	return out
-}
-
 // CountOf is the number of observations of a histogram from one source, over the whole
 // run and all series of that name.
 func (t *Timeline) CountOf(source, name string) (n uint64) {
 	for _, s := range t.of(name) {
-		for _, c := range t.columnOf(source, s) {
+		for _, c := range s.from(source) {
 			n += c.observations
 		}
 	}
@@ -125,7 +124,7 @@ func (t *Timeline) CountOf(source, name string) (n uint64) {
 // BySecond is Sum for each second that has a point, over the whole run.
 func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]float64 {
 	out := map[int64]float64{}
-	t.each(name, metric.Counter, selector, All, func(p point) { out[p.second] += p.value })
+	t.each(anySource, name, metric.Counter, selector, All, func(p point) { out[p.second] += p.value })
 	return out
 }
 
@@ -144,7 +143,7 @@ func (t *Timeline) Seconds() (all []int64) {
 			continue
 		}
 		before := len(all)
-		t.eachIn(s, s.ranked(t.ranks()), All, func(p point) {
+		s.each(s.columns, All, func(p point) {
 			if len(all) == before || all[len(all)-1] != p.second {
 				all = append(all, p.second)
 			}
@@ -157,32 +156,34 @@ func (t *Timeline) Seconds() (all []int64) {
 // GaugeSum adds up a gauge in one second over all sources and all series of that name
 // that match the selector; false where none has a value in it.
 func (t *Timeline) GaugeSum(name string, selector []metric.Label, second int64) (total float64, found bool) {
-	t.each(name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p point) {
+	t.each(anySource, name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p point) {
 		total, found = total+p.value, true
 	})
 	return total, found
 }
 
-// columnOf is the column of a source in a series; empty if there is none.
-func (t *Timeline) columnOf(source string, s *timeSeries) []*column {
-	from := t.sources[source]
-	if from == nil {
-		return nil
+// anySource stands for all sources.
+const anySource = ""
+
+// from are the columns of a source.
+func (s *timeSeries) from(source string) []*column {
+	if source == anySource {
+		return s.columns
 	}
-	i, found := s.findColumn(from.number)
+	i, found := s.findColumn(source)
 	if !found {
 		return nil
 	}
 	return s.columns[i : i+1]
 }
 
-// each visits the values within a span in a fixed order, so that sums of
+// each visits the values of a source within a span in a fixed order, so that sums of
 // floating-point numbers are reproducible. Of a gauge it visits only the last value of
 // each source and second.
-func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
+func (t *Timeline) each(source, name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
 	for _, s := range t.matching(name, selector) {
 		if s.kind == kind {
-			t.eachIn(s, s.ranked(t.ranks()), span, visit)
+			s.each(s.from(source), span, visit)
 		}
 	}
 }
@@ -211,19 +212,4 @@ func (t *Timeline) matching(name string, selector []metric.Label) []*timeSeries 
 		}
 	}
 	return t.selected.series
-}
-
-// eachOf is each for one source.
-func (t *Timeline) eachOf(source, name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
-	for _, s := range t.of(name) {
-		if s.kind == kind && s.series.Matches(selector) {
-			t.eachIn(s, t.columnOf(source, s), span, visit)
-		}
-	}
-}
-
-// eachIn is each for some columns of a series.
-func (t *Timeline) eachIn(s *timeSeries, columns []*column, span Span, visit func(p point)) {
-	s.sort(t.ranks())
-	s.each(columns, span, visit)
 }

@@ -27,8 +27,6 @@ type Timeline struct {
 	sorted   bool
 	key      []byte // scratch
 	sources  map[string]*stream
-	order    []*stream // by number
-	ranked   []int32   // rank of each source by name, indexed by number; nil until read
 	bySource bySource
 	examples map[string][]example      // of our own workers, by name of their series
 	labels   map[string][]metric.Label // of exemplars, by their text
@@ -89,7 +87,6 @@ type Source struct {
 // stream is a Source while frames are added.
 type stream struct {
 	Source
-	number  int32     // in the order of arrival
 	seen    sequences // received
 	closing uint64    // sequence of the closing frame
 }
@@ -119,7 +116,7 @@ func (t *Timeline) Add(f metric.Frame) {
 		return
 	}
 	switch {
-	case t.maxSources > 0 && len(t.order)-t.senders > t.maxSources:
+	case t.maxSources > 0 && len(t.sources)-t.senders > t.maxSources:
 		t.err = fmt.Errorf("more than %d sources", t.maxSources)
 		return
 	case t.left != nil && len(src.seen.ranges) > maxGaps:
@@ -141,7 +138,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	src.Frames++
 	for i, p := range f.Points {
 		s := t.seriesOf(p, f, left)
-		s.add(f, src.number, p, left)
+		s.add(f, p, left)
 		t.addExemplars(s, p, left)
 		if foreign {
 			if left.spend(foreignBytes, foreignWork); left.err() != nil {
@@ -206,9 +203,8 @@ func (t *Timeline) Without(name string) *Timeline {
 func (t *Timeline) source(name string, left *allowance) *stream {
 	src := t.sources[name]
 	if src == nil {
-		src = &stream{Source: Source{Name: name}, number: int32(len(t.order))}
+		src = &stream{Source: Source{Name: name}}
 		t.sources[name] = src
-		t.order, t.ranked = append(t.order, src), nil
 		left.spend(sourceBytes+len(name), 0)
 	}
 	return src
@@ -238,26 +234,13 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame, left *allowance) *ti
 
 // Sources lists the senders, sorted by name.
 func (t *Timeline) Sources() []Source {
-	all := make([]Source, 0, len(t.order))
-	for _, s := range t.order {
+	all := make([]Source, 0, len(t.sources))
+	for _, name := range slices.Sorted(maps.Keys(t.sources)) {
+		s := t.sources[name]
 		s.Missing = s.Highest - s.seen.count
 		all = append(all, s.Source)
 	}
-	slices.SortFunc(all, func(a, b Source) int { return cmp.Compare(a.Name, b.Name) })
 	return all
-}
-
-// ranks are the ranks of the sources by name, the order in which values are summed.
-func (t *Timeline) ranks() []int32 {
-	if t.ranked == nil {
-		byName := slices.Clone(t.order)
-		slices.SortFunc(byName, func(a, b *stream) int { return cmp.Compare(a.Name, b.Name) })
-		t.ranked = make([]int32, len(byName))
-		for rank, s := range byName {
-			t.ranked[s.number] = int32(rank)
-		}
-	}
-	return t.ranked
 }
 
 // of lists the series of a name in the order of their keys, without foreign ones.

@@ -18,7 +18,7 @@ type timeSeries struct {
 	source string // of a foreign series; the others are those of all sources
 	length int64  // seconds of the intervals of a foreign series; 0: it is not foreign
 	// columns are the values of counters and gauges, and the sums of histograms, sorted by
-	// the number of their source. They are kept by frame, and read by second, source and
+	// their source. They are kept by frame, and read by second, source and
 	// sequence, so that they are added up in an order independent of their arrival.
 	columns []*column
 	hists   []packedSecond // histograms, sorted by second
@@ -43,16 +43,16 @@ type openSecond struct {
 // except for late completions, most of which belong to the second before.
 const maxOpen = 4
 
-func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point, b *allowance) {
+func (s *timeSeries) add(f metric.Frame, p metric.Point, b *allowance) {
 	s.dirty = true
-	c, value := s.column(source, b), p.Value
+	c, value := s.column(f.Source, b), p.Value
 	if p.Kind == metric.Histogram {
 		value = p.Hist.Sum()
 		merge(s.at(f.Second, b), p.Hist, b)
 		c.observations += p.Hist.Count()
 	}
 	before := len(c.packed)
-	c.add(point{f.Second, f.Sequence, value, source}, s.kind)
+	c.add(point{f.Second, f.Sequence, value}, s.kind)
 	b.spend(len(c.packed)-before, 0)
 }
 
@@ -64,7 +64,7 @@ func merge(into, h *metric.Hist, b *allowance) {
 }
 
 // column is that of a source.
-func (s *timeSeries) column(source int32, b *allowance) *column {
+func (s *timeSeries) column(source string, b *allowance) *column {
 	i, found := s.findColumn(source)
 	if !found {
 		b.spend(columnBytes, (len(s.columns)-i)/32)
@@ -73,8 +73,8 @@ func (s *timeSeries) column(source int32, b *allowance) *column {
 	return s.columns[i]
 }
 
-func (s *timeSeries) findColumn(source int32) (int, bool) {
-	return slices.BinarySearchFunc(s.columns, source, func(c *column, source int32) int { return cmp.Compare(c.source, source) })
+func (s *timeSeries) findColumn(source string) (int, bool) {
+	return slices.BinarySearchFunc(s.columns, source, func(c *column, source string) int { return cmp.Compare(c.source, source) })
 }
 
 // at opens the histogram of a second.
@@ -120,8 +120,8 @@ func (s *timeSeries) close(o *openSecond) (memory, work int) {
 	return s.hists[i].hist.Size() - before, work
 }
 
-// sort prepares the series for reading. ranks are those of the sources, by number.
-func (s *timeSeries) sort(ranks []int32) {
+// sort prepares the series for reading.
+func (s *timeSeries) sort() {
 	if !s.dirty {
 		return
 	}
@@ -133,7 +133,7 @@ func (s *timeSeries) sort(ranks []int32) {
 	for i := range s.hists {
 		s.hists[i].hist.Sum = 0
 	}
-	for _, c := range s.ranked(ranks) {
+	for _, c := range s.columns {
 		c.sort(s.kind)
 		hists := s.hists
 		for at := c.read(); at.more && len(hists) > 0; at.next() {
@@ -145,14 +145,10 @@ func (s *timeSeries) sort(ranks []int32) {
 	}
 }
 
-// ranked are the columns by the rank of their source.
-func (s *timeSeries) ranked(ranks []int32) []*column {
-	return slices.SortedFunc(slices.Values(s.columns), func(a, b *column) int { return cmp.Compare(ranks[a.source], ranks[b.source]) })
-}
-
 // each visits the points of columns within a span, by second and then by column. Of a
 // gauge it visits only the last value of each column and second.
 func (s *timeSeries) each(columns []*column, span Span, visit func(point)) {
+	s.sort()
 	cursors := make([]cursor, 0, len(columns))
 	for _, c := range columns {
 		at := c.read()

@@ -4,6 +4,7 @@ package record
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -330,15 +331,29 @@ func encode(name string, content any) ([]byte, error) {
 
 // WriteFile writes a file atomically. A new file has mode 0644, as far as the umask allows.
 func WriteFile(path string, data []byte) error {
-	file, err := newPendingFile(path)
-	if err == nil {
-		defer func() { _ = file.Cleanup() }() // does nothing once the file has its name
-		if _, err = file.Write(data); err == nil {
-			err = file.CloseAtomicallyReplace()
-		}
-	}
-	if err != nil {
+	if err := atomically(path, func(f *os.File) error { _, err := f.Write(data); return err }); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// atomically writes a file that gets its name when it is complete. It is in the same folder
+// before: another folder may be on a file system that has space when this one is full.
+func atomically(path string, write func(*os.File) error) error {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	named := false
+	defer func() {
+		if !named {
+			_, _ = f.Close(), os.Remove(f.Name())
+		}
+	}()
+	if err := cmp.Or(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	err = os.Rename(f.Name(), path)
+	named = err == nil
+	return err
 }

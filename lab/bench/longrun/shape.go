@@ -21,9 +21,6 @@ type Shape struct {
 	Remote  bool          // the workers run on other hosts
 }
 
-// Event is the shape of a certificate's run for a large event.
-var Event = Shape{Workers: 8, Hold: 10 * time.Minute, Rate: 30_000}
-
 // seed of the plan and of the latencies.
 const seed = 1
 
@@ -67,10 +64,10 @@ func (s Shape) Profile() spec.Profile {
 		}, SLOs: percentiles(metric.TransactionDuration, bounds)}},
 	}
 	for _, e := range endpoints[:2] {
-		p.Flows[0].SLOs = append(p.Flows[0].SLOs, percentiles(requestDuration, bounds, metric.Label{Key: "name", Value: e.name})...)
+		p.Flows[0].SLOs = append(p.Flows[0].SLOs, percentiles(metric.RequestDuration, bounds, metric.Label{Key: "name", Value: e.name})...)
 	}
 	p.Flows[0].SLOs = append(p.Flows[0].SLOs, spec.SLO{
-		Metric: requestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01,
+		Metric: metric.RequestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01,
 	})
 	return p
 }

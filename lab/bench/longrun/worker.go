@@ -11,9 +11,7 @@ import (
 )
 
 const (
-	requestDuration = "http_req_duration"
-	requestFailed   = "http_req_failed"
-	scenario        = "event"
+	scenario = "event"
 
 	// lateShare is the share of a second's transactions that end after its frame was sent.
 	lateShare = 0.02
@@ -40,7 +38,7 @@ var endpoints = []endpoint{
 }
 
 // parts are what the duration of a request consists of.
-var parts = []string{"http_req_waiting", "http_req_sending", "http_req_receiving"}
+var parts = []string{metric.RequestWaiting, metric.RequestSending, metric.RequestReceiving}
 
 var (
 	sending   = newSpread(lognormal{1, 0.02, 0.5})
@@ -52,9 +50,9 @@ var connections = []struct {
 	name   string
 	spread *spread
 }{
-	{"http_req_blocked", newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
-	{"http_req_connecting", newSpread(lognormal{0.001, 0.3, 0.6})},
-	{"http_req_tls_handshaking", newSpread()},
+	{metric.RequestBlocked, newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
+	{metric.RequestConnecting, newSpread(lognormal{0.001, 0.3, 0.6})},
+	{metric.RequestTLS, newSpread()},
 }
 
 var (
@@ -188,7 +186,7 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 		left -= some
 		failed := min(some, poisson(w.random, failShare*float64(some)))
 		failures += failed
-		slos, bounds := w.decidedBy(requestDuration, e.name)
+		slos, bounds := w.decidedBy(metric.RequestDuration, e.name)
 		durations, reach := &metric.Hist{}, make([]int64, len(bounds))
 		of := []*metric.Hist{{}, {}, {}}
 		for range some {
@@ -205,7 +203,7 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 				}
 			}
 		}
-		for i, name := range append([]string{requestDuration}, parts...) {
+		for i, name := range append([]string{metric.RequestDuration}, parts...) {
 			h := append([]*metric.Hist{durations}, of...)[i]
 			points = append(points, metric.HistPoint(metric.Of(name, "name", e.name, "scenario", scenario), h))
 			w.totals[name] += float64(some)
@@ -216,15 +214,15 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 		for _, p := range connections {
 			hist(p.name, p.spread, some, "name", e.name)
 		}
-		counter("http_reqs", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
+		counter(metric.Requests, float64(some-failed), "name", e.name, "method", "POST", "status", "200")
 		if failed > 0 {
-			counter("http_reqs", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
+			counter(metric.Requests, float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
 		}
-		rate(requestFailed, failed, some, "name", e.name)
+		rate(metric.RequestFailed, failed, some, "name", e.name)
 		rate("checks", some-failed, some, "name", e.name, "check", "answered")
 	}
 	for _, s := range w.slos {
-		if s.Metric == requestFailed {
+		if s.Metric == metric.RequestFailed {
 			points = append(points, judged(s, n, failures)...)
 		}
 	}

@@ -139,9 +139,10 @@ func (f *Fleet) notSeen(err error) {
 	if err = f.Cluster.Lasting(err); err == nil {
 		return
 	}
+	blind := f.Cluster.Explain("follow the pods of "+f.Name, err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.blind = f.Cluster.Explain("follow the pods of "+f.Name, err)
+	f.blind = blind
 }
 
 // seen notes a pod's state.
