@@ -16,7 +16,7 @@ import (
 // goFiles visits the files of Go, without those of the root.
 func goFiles(t *testing.T, visit func(path string)) {
 	t.Helper()
-	for _, folder := range []string{"cmd", "internal", "lab"} {
+	for _, folder := range []string{"certificate", "cmd", "internal", "lab"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") {
 				visit(path)

@@ -28,6 +28,8 @@ var layers = [][]string{
 	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
+	{"judge/certificate/signature"}, // all of judge that certificate may import
+	{"certificate"},
 	{"plan", "thresholds", "localstack"},
 	{"observe"},
 	{"version"},
@@ -109,7 +111,7 @@ func checkImport(pkg, imported string) string {
 }
 
 func TestLayers(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Dir,GoFiles", "./cmd/...", "./internal/...", "./lab/...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Dir,GoFiles", "./certificate/...", "./cmd/...", "./internal/...", "./lab/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +211,9 @@ func TestLayersOfImports(t *testing.T) {
 		{"judge/diagnose", "math/rand/v2", true},
 		{"judge/diagnose", "math/rand", false},
 		{"judge/audit", "os", true},
+		{"observe/record", "certificate", true},
+		{"certificate", "observe/record", false},
+		{"judge/certificate/signature", "certificate", false},
 		{"project/model/traffic", "observe/metric", true},
 		{"project/model", "os", false},
 		{"project/logfile", "os", true},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/version"
 )
 

@@ -37,6 +37,18 @@ func roundAll(v reflect.Value) {
 		for i := range v.Len() {
 			roundAll(v.Index(i))
 		}
+	case reflect.Map:
+		if v.IsNil() {
+			return
+		}
+		c := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			rounded := reflect.New(v.Type().Elem()).Elem()
+			rounded.Set(value)
+			roundAll(rounded)
+			c.SetMapIndex(key, rounded)
+		}
+		v.Set(c)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Field(i); f.CanSet() {

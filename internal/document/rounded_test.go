@@ -17,6 +17,7 @@ func TestRounded(t *testing.T) {
 		N     *int64
 		At    time.Time
 		Each  []inner
+		By    map[string]inner
 		Lag   *inner
 		None  *inner
 		Empty []inner
@@ -25,11 +26,11 @@ func TestRounded(t *testing.T) {
 	const long, short = 1.23456789, 1.23457
 	n := int64(123456789)
 	build := func(v float64) outer {
-		return outer{Limit: long, N: &n, At: time.Unix(1, 0), Each: []inner{{ptr(v)}, {nil}}, Lag: &inner{ptr(v)}, Empty: []inner{}}
+		return outer{Limit: long, N: &n, At: time.Unix(1, 0), Each: []inner{{ptr(v)}, {nil}}, By: map[string]inner{"a": {ptr(v)}}, Lag: &inner{ptr(v)}, Empty: []inner{}}
 	}
 	before := build(long)
 	got := document.Rounded(before)
-	if diff := cmp.Diff(build(short).Lag, got.Lag) + cmp.Diff(build(short).Each, got.Each); diff != "" {
+	if diff := cmp.Diff(build(short).Lag, got.Lag) + cmp.Diff(build(short).Each, got.Each) + cmp.Diff(build(short).By, got.By); diff != "" {
 		t.Error(diff)
 	}
 	if got.Limit != long || *got.N != n || !got.At.Equal(before.At) || got.None != nil || got.Empty == nil {

@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -100,7 +101,7 @@ func checkJudgedAgain(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if documents[i], err = certificate.Marshal(certificate.Of(r)); err != nil {
+		if documents[i], err = certificate.Marshal(build.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 	}

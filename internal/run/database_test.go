@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/wait"
@@ -44,7 +45,7 @@ func TestPaymentsOnBothServers(t *testing.T) {
 				if l.Acknowledged != r.Plan.Load.Arrivals() || l.Persisted != l.Acknowledged || l.Missing+l.Duplicated+l.Unacknowledged > 0 {
 					t.Errorf("ledger of %d payments: %+v", r.Plan.Load.Arrivals(), *l)
 				}
-				if waits := diagnose.Of(r, v).Waits; !slices.ContainsFunc(waits, func(w diagnose.Wait) bool { return w.Class == wait.RowLock && w.Samples > 0 }) {
+				if waits := diagnose.Of(r, v).Waits; !slices.ContainsFunc(waits, func(w certificate.Wait) bool { return w.Class == wait.RowLock && w.Samples > 0 }) {
 					t.Errorf("no sample has the session that waited for a row: %+v", waits)
 				}
 				if after := s.instruments(t); !maps.Equal(after, setup) {

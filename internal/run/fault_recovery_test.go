@@ -51,7 +51,7 @@ func TestLongRecoveryFromFault(t *testing.T) {
 		if len(v.Recoveries) != 2 {
 			t.Fatalf("%+v", v.Recoveries)
 		}
-		if b := v.Recoveries[0].Recovered; v.Outcome == verdict.Pass && (b.Least == nil || *b.Least < 500 || *v.Recoveries[0].Scheduled == 0) {
+		if b := v.Recoveries[0].RecoveryMs; v.Outcome == verdict.Pass && (b.Least == nil || *b.Least < 500 || *v.Recoveries[0].Scheduled == 0) {
 			t.Errorf("the database was suspended for 4 s: %+v", v.Recoveries)
 		}
 		env, err := os.ReadFile(seen)

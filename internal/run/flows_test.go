@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/run"
@@ -131,7 +131,7 @@ func TestFlows(t *testing.T) {
 	if w := v.SLOs[i].FailedWindow; w == nil || *w != 2 {
 		t.Errorf("%+v", v.SLOs[i])
 	}
-	c := certificate.Of(r)
+	c := build.Of(r)
 	if len(c.Flows) != 2 || c.Flows[1].Verdict != "FAIL" || c.Bottleneck.Flow != "payments" {
 		t.Errorf("%+v, %+v", c.Flows, c.Bottleneck)
 	}

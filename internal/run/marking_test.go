@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
-	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -114,7 +114,7 @@ func TestSlowestTransactionIsFoundInTheServicesLog(t *testing.T) {
 	o := options(t, marked(30, 6*time.Second), shopScript, server.URL)
 	o.Workers = 2
 	r := certify(t, o)
-	c := certificate.Of(r)
+	c := build.Of(r)
 	if len(c.Transactions) == 0 || c.Transactions[0].TraceID != slow.trace || c.Transactions[0].LatencyMs < 4000 {
 		t.Fatalf("the slowest transaction was %s, the certificate lists %+v", slow.trace, c.Transactions)
 	}
@@ -145,10 +145,10 @@ func TestSlowestTransactionIsFoundInTheServicesLog(t *testing.T) {
 			t.Errorf("%+v has the requests %v", listed, requests)
 		}
 	}
-	if sampled := slices.ContainsFunc(c.Transactions, func(t verdict.Transaction) bool { return t.Sampled }); !sampled {
+	if sampled := slices.ContainsFunc(c.Transactions, func(t certificate.Transaction) bool { return t.Sampled }); !sampled {
 		t.Error("none of those listed is sampled")
 	}
-	again, err := certificate.Marshal(certificate.Of(open(t, o)))
+	again, err := certificate.Marshal(build.Of(open(t, o)))
 	if first, e := certificate.Marshal(c); cmp.Or(err, e) != nil || !bytes.Equal(first, again) {
 		t.Errorf("judged again: %v, %v: %s", err, e, again)
 	}
@@ -200,7 +200,7 @@ export default function () {
 			defer server.Close()
 			r := certify(t, options(t, c.profile, c.script, server.URL))
 			first := <-headers
-			if found := certificate.Of(r); !c.check(found, service.log[0], first) {
+			if found := build.Of(r); !c.check(found, service.log[0], first) {
 				t.Errorf("requests like %+v; listed %+v", service.log[0], found.Transactions)
 			}
 		})
@@ -250,7 +250,7 @@ func TestExamplesOfARunThatFails(t *testing.T) {
 	if n := len(examples); n < 10 || n > 3*frames {
 		t.Errorf("%d examples in %d frames of %d requests", n, frames, len(service.log))
 	}
-	c := certificate.Of(r)
+	c := build.Of(r)
 	if n := len(c.Transactions); n < 10 || n > 50 {
 		t.Errorf("%d are listed", n)
 	}

@@ -204,7 +204,7 @@ func (s *instrumented) check(t *testing.T, r record.Run, v verdict.Verdict, push
 	found := diagnose.Of(r, v)
 	split := map[string]float64{}
 	for _, c := range found.Split {
-		split[c.Name] = c.Ms
+		split[c.Component] = *c.MsPerTransaction
 	}
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	// Sleeping takes at least its time. Increases are spread over the seconds of an export, of

@@ -140,10 +140,6 @@ func certifyCalls(t *testing.T, failing bool, want verdict.Outcome) verdict.Verd
 }
 
 func hasLatency(v verdict.Verdict, name string) bool {
-	for _, l := range v.Latency {
-		if l.Name == name && l.P95 != nil && *l.P95 > 0 && l.Count > 100 {
-			return true
-		}
-	}
-	return false
+	l := v.Latency[name]
+	return l.P95 != nil && *l.P95 > 0 && l.Count > 100
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
@@ -51,7 +52,7 @@ func TestLongRecoveryWithoutRetries(t *testing.T) {
 
 // slowFor3s certifies the reference service with a stub that is slow for 3 s at the start of
 // the hold. last is the share of an outcome in the calls of the last 4 s.
-func slowFor3s(t *testing.T, retries int) (v verdict.Verdict, found diagnose.Bottleneck, last func(outcome string) float64) {
+func slowFor3s(t *testing.T, retries int) (v verdict.Verdict, found certificate.Bottleneck, last func(outcome string) float64) {
 	t.Helper()
 	b := startBank(t, `{"name": "charge", "match": "POST /charge", "latency": {"fixed": "40ms"}, "concurrency": 3},
 		{"name": "inquiry", "match": "GET /charge/{id}", "latency": {"fixed": "5ms"}, "background": true}`,

@@ -73,7 +73,7 @@ const (
 )
 
 // Basis is how an SLO is decided (docs/rulebook.md).
-type Basis string
+type Basis = string
 
 // The bases.
 const (

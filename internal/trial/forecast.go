@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/forecast"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/verdict"

@@ -5,12 +5,12 @@ package version
 import (
 	"runtime/debug"
 
-	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/certificate"
 )
 
 // Tool describes this build. A build without VCS information counts as dirty.
-func Tool() record.Tool {
-	t := record.Tool{Version: "devel", Dirty: true}
+func Tool() certificate.Tool {
+	t := certificate.Tool{Version: "devel", Dirty: true}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return t

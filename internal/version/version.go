@@ -8,24 +8,18 @@ import (
 	"runtime"
 	"strings"
 
+	"assay.dev/assay/certificate"
+
 	"assay.dev/assay/internal/rulebook"
 )
 
 // Program is the semantic version of the programs. CHANGELOG.md says what has changed.
 const Program = "0.2.0"
 
-// Build names a build by what its judgement may depend on.
-type Build struct {
-	Version  string // of the program
-	Revision string // commit; "+changed" if the sources were changed, empty: not known
-	Rulebook string
-	Platform string // like linux/amd64: its arithmetic may round differently
-}
-
-// Of is this build.
-func Of() Build {
+// Of is this build, by which a record is judged.
+func Of() certificate.JudgedBy {
 	t := Tool()
-	b := Build{Program, t.Revision, rulebook.Version, runtime.GOOS + "/" + runtime.GOARCH}
+	b := certificate.JudgedBy{Version: Program, Revision: t.Revision, Rulebook: rulebook.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if t.Revision != "" && t.Dirty {
 		b.Revision += "+changed"
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/testing/budget"
@@ -36,7 +36,7 @@ func memoryUseOf(t *testing.T, s longrun.Shape) (u memoryUse, outcome string) {
 		t.Fatal(err)
 	}
 	v := verdict.Judge(r)
-	c := certificate.Build(r, v)
+	c := build.Certificate(r, v)
 	after := read()
 	runtime.KeepAlive(r)
 	return memoryUse{float64(after.TotalAlloc - before.TotalAlloc), float64(after.HeapAlloc) - float64(before.HeapAlloc)}, c.Verdict

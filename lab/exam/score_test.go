@@ -54,9 +54,9 @@ func (m result) text() string {
 		text += "\n  - " + s
 	}
 	for _, c := range m.found.Split {
-		text += fmt.Sprintf("\n  %-18s %10.4g ms", c.Name, c.Ms)
-		if c.BaselineMs != nil {
-			text += fmt.Sprintf(", at the baseline %10.4g ms; difference %.4g to %.4g", *c.BaselineMs, *c.Lower, *c.Upper)
+		text += fmt.Sprintf("\n  %-18s %10.4g ms", c.Component, *c.MsPerTransaction)
+		if c.BaselineMsPerTransaction != nil {
+			text += fmt.Sprintf(", at the baseline %10.4g ms; difference %.4g to %.4g", *c.BaselineMsPerTransaction, *c.Lower, *c.Upper)
 		}
 	}
 	return text
@@ -76,7 +76,7 @@ func report(flavour string, results []result) string {
 				event += " (inferred)"
 			}
 			if b.RunnerUp != nil {
-				runnerUp = fmt.Sprintf("%s %.3g ms", b.RunnerUp.Component, b.RunnerUp.Growth)
+				runnerUp = fmt.Sprintf("%s %.3g ms", b.RunnerUp.Component, *b.RunnerUp.GrowthMs)
 			}
 		}
 		switch {

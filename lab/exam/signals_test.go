@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
@@ -101,7 +102,7 @@ func signals(r record.Run) string {
 	line("database sample took ms", func(p phase) float64 { return p.mean(metric.DBSampleTime) })
 	line("AAS", func(p phase) float64 { return p.sum(metric.DBSession) / p.sum(metric.DBSample) })
 	waits := diagnose.Of(r, verdict.Judge(r)).Waits
-	slices.SortFunc(waits, func(a, b diagnose.Wait) int { return cmp.Compare(a.Class, b.Class) })
+	slices.SortFunc(waits, func(a, b certificate.Wait) int { return cmp.Compare(a.Class, b.Class) })
 	for _, w := range waits {
 		name := "wait ms/tx: " + w.Class + " " + w.Event
 		if w.Inferred {

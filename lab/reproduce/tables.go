@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/quantity"
 )

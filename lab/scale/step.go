@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -71,7 +71,7 @@ func StepOf(variant string, c Cell, r record.Run, v verdict.Verdict, folder stri
 	}
 	s.latency(r)
 	s.Errors = errorsOf(r.Timeline)
-	waits := certificate.Build(r, v).Waits
+	waits := build.Certificate(r, v).Waits
 	if samples, _ := r.Timeline.Sum(metric.DBSample, nil, record.All); samples > 0 || len(waits) > 0 {
 		s.Waits = map[string]float64{}
 	}

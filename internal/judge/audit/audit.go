@@ -8,14 +8,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
+	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/record"
 )
 
@@ -184,7 +186,7 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 		r.add(Fingerprint, NotChecked, "the evidence cannot be read")
 		return
 	}
-	want, has := certificate.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
+	want, has := build.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
 	switch {
 	case want == nil && has == nil:
 		r.add(Fingerprint, NotChecked, "the run recorded neither the database nor the service's build")
@@ -203,7 +205,7 @@ func checkDatabase(r *Report, f files, now *record.Database) {
 	case now == nil:
 		r.add(Database, NotChecked, "the current database was not given: name it with --db")
 	default:
-		changes := certificate.DatabaseChanges(*was, *now)
+		changes := databaseChanges(*was, *now)
 		for _, change := range changes {
 			r.add(Database, Failed, "%s: certify again", change)
 		}
@@ -211,4 +213,34 @@ func checkDatabase(r *Report, f files, now *record.Database) {
 			r.add(Database, OK, "%s %s, with unchanged settings", now.Flavour, now.Version)
 		}
 	}
+}
+
+// databaseChanges lists the differences between a database then and now.
+func databaseChanges(was, is record.Database) (all []string) {
+	change := func(what, was, is string) {
+		was, is = mask.Text(was), mask.Text(is) // as the record has them
+		if was != is {
+			all = append(all, fmt.Sprintf("%s was %s, is %s", what, orNotSet(was), orNotSet(is)))
+		}
+	}
+	change("the flavour", was.Flavour, is.Flavour)
+	change("the version", was.Version, is.Version)
+	names := slices.Collect(maps.Keys(was.Variables))
+	for name := range is.Variables {
+		if _, ok := was.Variables[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		change(name, was.Variables[name], is.Variables[name])
+	}
+	return all
+}
+
+func orNotSet(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
 }

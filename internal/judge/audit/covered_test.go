@@ -10,7 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
@@ -87,7 +88,7 @@ func TestNotCovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "", certificate.Of(r), &key, search)
+	write(t, dir, "", build.Of(r), &key, search)
 	got := verify(t, dir, options(&key))
 	if want := []string{"a\nAUTHENTIC", "etc", "headroom/trial/", "logs/", "notes.txt", "rejudged/"}; !got.Authentic || !slices.Equal(got.NotCovered, want) {
 		t.Errorf("%q, want %q: %v", got.NotCovered, want, got.Broken)
@@ -150,7 +151,7 @@ func TestNotSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, "", certificate.Of(r), &key)
+		write(t, dir, "", build.Of(r), &key)
 		got := verify(t, dir, options(&key))
 		if word, _ := got.Summary(); word != "REFUSED" || got.Authentic || got.Sealed || !slices.Equal(got.Broken, []string{Seal}) || got.ExitCode() != 2 || !slices.Contains(got.Limitations, certificate.NotSealed) {
 			t.Errorf("%s: %s, %v, %q", name, word, got.Broken, got.Limitations)
@@ -204,13 +205,13 @@ func TestSealTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []*signature.PrivateKey{&key, nil} {
-		write(t, dir, "", certificate.Of(r), k)
+		write(t, dir, "", build.Of(r), k)
 		if got := verify(t, dir, options(&key)); !got.Authentic || !got.Sealed || !slices.Equal(before, readFile(t, filepath.Join(dir, issue.BundleFile))) {
 			t.Errorf("judged again: %v", got.Broken)
 		}
 	}
 	// Another key signs it, and does not vouch for the record.
-	write(t, dir, "", certificate.Of(r), &other)
+	write(t, dir, "", build.Of(r), &other)
 	if got := verify(t, dir, options(&other)); !slices.Equal(got.Broken, []string{Seal}) {
 		t.Errorf("by another key: %v", got.Broken)
 	}

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"assay.dev/assay/internal/judge/certificate"
 )
 
 // sameFigure is the relative difference up to which figures of two builds are the same: the
@@ -51,7 +49,7 @@ func compare(place string, a, b any, differs func(place string)) {
 			x, inA := a[name]
 			y, inB := b[name]
 			switch {
-			case certificate.IsWording(name, x) && certificate.IsWording(name, y):
+			case isWording(name, x) && isWording(name, y):
 			case inA != inB:
 				differs(below)
 			default:

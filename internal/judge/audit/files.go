@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"

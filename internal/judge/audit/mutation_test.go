@@ -26,8 +26,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/report"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/rejudge"
@@ -54,7 +55,7 @@ func originals(t *testing.T) (all []original) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := original{name, map[string][]byte{}, certificate.Of(r)}
+		o := original{name, map[string][]byte{}, build.Of(r)}
 		for _, path := range filesBelow(t, filepath.Join(dir, record.EvidenceDir)) {
 			rel, err := filepath.Rel(dir, path)
 			if err != nil {
@@ -485,7 +486,7 @@ func read(dir string) (c certificate.Certificate, ok bool, err error) {
 	if err != nil {
 		return c, false, err
 	}
-	c = certificate.Build(r, verdict.Judge(r))
+	c = build.Certificate(r, verdict.Judge(r))
 	if _, err := certificate.Marshal(c); err != nil {
 		return c, false, err
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/document"
-	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/spec"

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -34,7 +34,7 @@ func certifyCase(t *testing.T, c *synthetic.Case, key *signature.PrivateKey) (di
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "", certificate.Of(r), key)
+	write(t, dir, "", build.Of(r), key)
 	return dir
 }
 
@@ -152,8 +152,8 @@ func TestRequirementsThatAreNone(t *testing.T) {
 
 // Several flows: the rate is the one that they hold together; each is shown.
 func TestRequiredRateOfFlows(t *testing.T) {
-	c := certificate.Certificate{Rate: verdict.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
-		{Name: "pay", Rate: verdict.Rate{Target: 30}}, {Name: "browse", Rate: verdict.Rate{Target: 70}},
+	c := certificate.Certificate{Rate: certificate.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
+		{Name: "pay", Rate: certificate.Rate{Target: 30}}, {Name: "browse", Rate: certificate.Rate{Target: 70}},
 	}}
 	check, err := requireRate("101")
 	if err != nil {
@@ -226,7 +226,7 @@ func TestRequiredRevisionUnderLoad(t *testing.T) {
 		s := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 		s.Run.Environment.Service = &record.Service{Builds: builds}
 		readBuilds(s, c.source, c.others...)
-		err := check(certificate.Of(s.Record()))
+		err := check(build.Of(s.Record()))
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}

@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
+	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/rejudge"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/version"
 )
 
 // checkVerdict recomputes the certificate from the evidence. By the build that made it, it must
@@ -27,12 +30,12 @@ func checkVerdict(r *Report, f files) (run record.Run, opened bool) {
 		r.add(Verdict, NotChecked, "the evidence cannot be read")
 		return run, opened
 	}
-	again := certificate.Of(run)
+	again := build.Of(run)
 	if f.stated.Signed && f.stated.Issuer != nil {
 		again = again.SignedBy(*f.stated.Issuer, f.stated.Evidence.Sealed)
 	}
 	data, err := certificate.Marshal(again)
-	by, this := f.stated.JudgedBy, certificate.ThisBuild()
+	by, this := f.stated.JudgedBy, version.Of()
 	switch {
 	case err != nil:
 		r.add(Verdict, Failed, "%v", err)
@@ -90,7 +93,7 @@ func openRejudged(f files, thresholds record.Digest) (record.Run, error) {
 	if thresholds.SHA256 != spec.DigestOf(data) {
 		return record.Run{}, fmt.Errorf("the certificate was judged by a different %s", issue.ThresholdsFile)
 	}
-	if err := foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
+	if err := foreign.CheckJSON(data, signature.MaxValues); err != nil {
 		return record.Run{}, err
 	}
 	file, err := spec.Decode(thresholds.Path, data)

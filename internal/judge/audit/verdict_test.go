@@ -8,12 +8,14 @@ import (
 	"syscall"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/rejudge"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/version"
 )
 
 // A false verdict fails although the right key has signed it.
@@ -24,7 +26,7 @@ func TestFalseVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := certificate.Of(r)
+	c := build.Of(r)
 	c.Claim = "all is well."
 	if err := os.Remove(filepath.Join(dir, issue.BundleFile)); err != nil {
 		t.Fatal(err)
@@ -45,7 +47,7 @@ func TestAnotherBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := certificate.ThisBuild()
+	later := version.Of()
 	later.Version = "9.0.0"
 	for name, c := range map[string]struct {
 		by     *certificate.JudgedBy
@@ -61,7 +63,7 @@ func TestAnotherBuild(t *testing.T) {
 		"a rule less":                      {&later, func(c *certificate.Certificate) { c.Rules = c.Rules[1:] }, Failed, "differs in rules"},
 		"another SLO's verdict":            {&later, func(c *certificate.Certificate) { c.SLOs[0].Verdict = "FAIL" }, Failed, "differs in slos[0].verdict"},
 	} {
-		made := certificate.Of(r)
+		made := build.Of(r)
 		made.JudgedBy = c.by
 		c.change(&made)
 		if err := os.Remove(filepath.Join(dir, issue.BundleFile)); err != nil {
@@ -91,7 +93,7 @@ func TestRejudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := certificate.Of(run)
+	c := build.Of(run)
 	c.Rejudged = &certificate.Rejudged{Thresholds: record.Digest{Path: file.Path, SHA256: file.Digest}}
 	to := filepath.Join(dir, issue.RejudgedDir)
 	thresholdsFile := filepath.Join(to, issue.ThresholdsFile)

@@ -5,7 +5,7 @@ package compare
 import (
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats/effect"
 )
 

@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	. "assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/stats/effect"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/testing/comparetest"
 	"assay.dev/assay/internal/testing/schematest"
 )
@@ -285,7 +284,7 @@ func TestErrorsByClass(t *testing.T) {
 	a, b := comparetest.Groups(fifteenPairs, 1)
 	with := func(share float64, lacking int) func(int, *certificate.Certificate) {
 		return func(i int, c *certificate.Certificate) {
-			c.Errors = []verdict.Error{{Where: "service", Class: "deadlock", Count: 1, Share: &share}}
+			c.Errors = []certificate.Error{{Where: "service", Class: "deadlock", Count: 1, Share: &share}}
 			if i == lacking {
 				c.Errors = nil
 			}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 )
 

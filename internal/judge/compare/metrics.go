@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/spec"
 )
@@ -89,8 +89,8 @@ func sources(all []Run) []source {
 	return append(
 		list,
 		source{Generator, "generator CPU", "share", neither, func(c certificate.Certificate) *float64 { return c.Generator.CPUShare }},
-		source{Ledger, "persist lag p99", "ms", less, lag(func(l verdict.PersistLag) *float64 { return l.P99 })},
-		source{Ledger, "persist lag max", "ms", less, lag(func(l verdict.PersistLag) *float64 { return l.Max })},
+		source{Ledger, "persist lag p99", "ms", less, lag(func(l certificate.PersistLag) *float64 { return l.P99 })},
+		source{Ledger, "persist lag max", "ms", less, lag(func(l certificate.PersistLag) *float64 { return l.Max })},
 	)
 }
 
@@ -118,14 +118,14 @@ func latency(group, name string, aggregates ...string) (list []source) {
 
 // errorName is the name of the errors of one class that one place noticed, such as
 // "service: too many connections".
-func errorName(e verdict.Error) string { return e.Where + ": " + e.Class }
+func errorName(e certificate.Error) string { return e.Where + ": " + e.Class }
 
 // errorsOf is the number of these errors per transaction: 0 if none was noticed.
 func errorsOf(c certificate.Certificate, name string) *float64 {
 	if c.Errors == nil {
 		return nil
 	}
-	i := slices.IndexFunc(c.Errors, func(e verdict.Error) bool { return errorName(e) == name })
+	i := slices.IndexFunc(c.Errors, func(e certificate.Error) bool { return errorName(e) == name })
 	if i < 0 {
 		return new(float64)
 	}
@@ -185,7 +185,7 @@ func cost(all []Run, name string) source {
 	return s
 }
 
-func lag(of func(verdict.PersistLag) *float64) func(certificate.Certificate) *float64 {
+func lag(of func(certificate.PersistLag) *float64) func(certificate.Certificate) *float64 {
 	return func(c certificate.Certificate) *float64 {
 		if c.Ledger == nil {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 )
 
@@ -109,17 +110,17 @@ func (c comparison) mostGrown() string {
 
 // components are the parts of the time per transaction that are not 0 in both windows,
 // and the residual.
-func (a *analysis) components() (all []Component) {
+func (a *analysis) components() (all []certificate.Split) {
 	for i, name := range a.names {
-		c := Component{Name: name, Ms: rounded(a.hold.parts[i])}
+		is := rounded(a.hold.parts[i])
+		c, shown := certificate.Split{Component: name, MsPerTransaction: &is}, is != 0 || name == Residual
 		if a.base.parts != nil {
-			ms := rounded(a.base.parts[i])
-			c.BaselineMs = &ms
+			was := rounded(a.base.parts[i])
 			lower, upper := interval(slices.Clone(a.drawn.growths[i]))
-			lower, upper = rounded(lower), rounded(upper)
-			c.Lower, c.Upper = &lower, &upper
+			c.BaselineMsPerTransaction, c.Lower, c.Upper = &was, new(rounded(lower)), new(rounded(upper))
+			shown = shown || was != 0
 		}
-		if c.Ms != 0 || c.BaselineMs != nil && *c.BaselineMs != 0 || name == Residual {
+		if shown {
 			all = append(all, c)
 		}
 	}

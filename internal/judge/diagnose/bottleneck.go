@@ -6,15 +6,16 @@ import (
 	"cmp"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/wait"
 )
 
 // bottleneck names the component, or says why it names none.
-func (a *analysis) bottleneck(f Findings) *Bottleneck {
+func (a *analysis) bottleneck(f Findings) *certificate.Bottleneck {
 	refused := a.symptoms.incomplete() && a.connectionsRefused(a.hold.sum)
 	switch {
 	case !a.symptoms.any():
-		return &Bottleneck{Component: None, Sentence: explanation{a, f}.noneSentence(), Confirm: []string{}}
+		return &certificate.Bottleneck{Component: None, Sentence: explanation{a, f}.noneSentence()}
 	case a.symptoms.aboutTime():
 		b := a.slowest(f)
 		if refused && !a.symptoms.loadDiffers && (b.Component == Undetermined || b.Component == Generator) {
@@ -24,25 +25,25 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	case refused:
 		return a.refusedConnections()
 	}
-	return &Bottleneck{Component: Undetermined, Sentence: explanation{a, f}.otherSLOsSentence(), Confirm: []string{}}
+	return &certificate.Bottleneck{Component: Undetermined, Sentence: explanation{a, f}.otherSLOsSentence()}
 }
 
 // slowest names the component that the time of transactions is charged to.
-func (a *analysis) slowest(f Findings) *Bottleneck {
+func (a *analysis) slowest(f Findings) *certificate.Bottleneck {
 	order := a.ranking()
 	leader, second := order[0], order[1]
-	b := &Bottleneck{Component: a.names[leader], Confirm: []string{}}
+	b := &certificate.Bottleneck{Component: a.names[leader]}
 	if a.charged[leader] <= 0 {
 		b.Component, b.Sentence = Undetermined, explanation{a, f}.noGrowthSentence()
 		return b
 	}
 	share, grown, queued := a.drawn.confidence(leader, a.samplingGap()), a.charged[leader]-a.queued[leader], a.queued[leader]
-	b.Confidence, b.Growth = &share, &grown
+	b.Confidence, b.GrowthMs = &share, &grown
 	if queued > 0 {
-		b.Queued = &queued
+		b.QueuedMs = &queued
 	}
 	if a.charged[second] > 0 {
-		b.RunnerUp = &Candidate{a.names[second], a.charged[second] - a.queued[second]}
+		b.RunnerUp = &certificate.RunnerUp{Component: a.names[second], GrowthMs: new(a.charged[second] - a.queued[second])}
 	}
 	least, _ := interval(slices.Clone(a.drawn.charged[leader]))
 	if doubt := (doubts{a}).doubt(leader, share, least); doubt != "" {
@@ -72,7 +73,7 @@ func (c charges) ranking() []int {
 
 // nameEvent sets the wait that grew most within the component, if the component is part
 // of the database.
-func (a *analysis) nameEvent(b *Bottleneck, waits []Wait) {
+func (a *analysis) nameEvent(b *certificate.Bottleneck, waits []certificate.Wait) {
 	if !a.isDatabase(a.index[b.Component]) {
 		return
 	}

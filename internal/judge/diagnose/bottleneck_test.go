@@ -46,7 +46,7 @@ func TestTheComponentThatGrewIsNamed(t *testing.T) {
 		if slices.Contains(classes(w.hold), grown) {
 			want, class = wait.ComponentOf(grown), grown
 		}
-		if b.Component != want || *b.Confidence < MinConfidence || *b.Growth < 380 || *b.Growth > 420 {
+		if b.Component != want || *b.Confidence < MinConfidence || *b.GrowthMs < 380 || *b.GrowthMs > 420 {
 			t.Errorf("%s grew: %+v", grown, b)
 		}
 		if class != b.Class || class != "" && b.Event != "event of "+class {
@@ -69,9 +69,9 @@ func TestSplitAddsUp(t *testing.T) {
 		}
 		sum, byName := 0.0, map[string]float64{}
 		for _, c := range w.diagnosed().Split {
-			sum += c.Ms
-			byName[c.Name] = c.Ms
-			if c.Ms < -1e-6 || *c.Lower > *c.Upper || *c.Lower > c.Ms-*c.BaselineMs+1e-6 || *c.Upper < c.Ms-*c.BaselineMs-1e-6 {
+			sum += *c.MsPerTransaction
+			byName[c.Component] = *c.MsPerTransaction
+			if *c.MsPerTransaction < -1e-6 || *c.Lower > *c.Upper || *c.Lower > *c.MsPerTransaction-*c.BaselineMsPerTransaction+1e-6 || *c.Upper < *c.MsPerTransaction-*c.BaselineMsPerTransaction-1e-6 {
 				rt.Errorf("%+v", c)
 			}
 		}
@@ -226,7 +226,7 @@ func TestBaselineThatBreaksTheSLO(t *testing.T) {
 // the database lacks CPU too, nothing is named.
 func TestStarvedGenerator(t *testing.T) {
 	w := system{base: healthy(), hold: with(healthy(), map[string]float64{Generator: 100, Network: 100, Pool: 100, wait.Binlog: 120}), noise: 0.1, starvedWorker: true}
-	if b := w.diagnosed().Bottleneck; b.Component != Generator || *b.Growth < 400 {
+	if b := w.diagnosed().Bottleneck; b.Component != Generator || *b.GrowthMs < 400 {
 		t.Errorf("%+v", b)
 	}
 	w.hold[wait.Engine], w.cpu, w.queue = 800, 1.8, 5
@@ -336,7 +336,7 @@ func TestPartsOfTheWindowThatFailed(t *testing.T) {
 			v.SLOs[i].FailedWindow = new(1)
 		}
 	}
-	if b := Of(r, v).Bottleneck; b.Component != wait.ComponentOf(wait.Binlog) || *b.Growth < 250 {
+	if b := Of(r, v).Bottleneck; b.Component != wait.ComponentOf(wait.Binlog) || *b.GrowthMs < 250 {
 		t.Errorf("%+v: the second part has 600 ms of it", b)
 	}
 }
@@ -369,7 +369,7 @@ func TestResources(t *testing.T) {
 	f := system{base: healthy(), hold: healthy(), cpu: 0.5, queue: 0.1}.diagnosed()
 	got := map[string]float64{}
 	for _, r := range f.Resources {
-		got[r.Name] = math.Round(1e6*r.PerTransaction) / 1e6
+		got[r.Name] = math.Round(1e6**r.PerTransaction) / 1e6
 	}
 	if diff := cmp.Diff(map[string]float64{"commits": 3, "CPU of the database": 25, "CPU of the service": 0}, got); diff != "" {
 		t.Error(diff)

@@ -5,6 +5,7 @@ package diagnose
 import (
 	"fmt"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/wait"
 )
 
@@ -15,7 +16,7 @@ const minFull = 0.95
 // refusedConnections is the bottleneck of a run whose transactions fail because the
 // database has reached its connection limit; undetermined if it does not refuse them
 // throughout.
-func (a *analysis) refusedConnections() *Bottleneck {
+func (a *analysis) refusedConnections() *certificate.Bottleneck {
 	n := 0
 	for _, refused := range a.drawn.refused {
 		if refused {
@@ -24,8 +25,8 @@ func (a *analysis) refusedConnections() *Bottleneck {
 	}
 	share := float64(n) / resamples
 	confidence, sum := min(maxConfidence, share), a.hold.sum
-	b := &Bottleneck{
-		Component: Undetermined, Confidence: &confidence, Confirm: []string{},
+	b := &certificate.Bottleneck{
+		Component: Undetermined, Confidence: &confidence,
 		Sentence: fmt.Sprintf("At %s/s, %s transactions failed or timed out, and the database refused %s connections because it had reached its connection limit.",
 			number(a.hold.perSecond(scheduled)), number(sum[failed]+sum[timedOut]), number(a.refusals(sum))),
 		Evidence: []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(share), resamples)},
@@ -42,7 +43,7 @@ func (a *analysis) refusedConnections() *Bottleneck {
 // refusedInstead is refusedConnections for a run that is slow too, if the time of its
 // transactions names no component of the system. Refusals are counted, not timed: a
 // generator that lacks CPU does not distort them.
-func (a *analysis) refusedInstead(slow *Bottleneck) *Bottleneck {
+func (a *analysis) refusedInstead(slow *certificate.Bottleneck) *certificate.Bottleneck {
 	b := a.refusedConnections()
 	if b.Component == Undetermined {
 		return slow

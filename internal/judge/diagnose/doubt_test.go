@@ -258,12 +258,12 @@ func TestCostsCountTimedOutTransactions(t *testing.T) {
 	}}.diagnosed()
 	costs := map[string]float64{}
 	for _, r := range f.Resources {
-		costs[r.Name] = r.PerTransaction
+		costs[r.Name] = *r.PerTransaction
 	}
 	if !maps.Equal(costs, map[string]float64{"commits": 3, "CPU of the service": 0}) {
 		t.Errorf("%v", costs)
 	}
-	if s := f.Statements[0]; *s.Calls < 0.99 || *s.Calls > 1.01 {
+	if s := f.Statements[0]; *s.CallsPerTransaction < 0.99 || *s.CallsPerTransaction > 1.01 {
 		t.Errorf("%+v", s)
 	}
 }

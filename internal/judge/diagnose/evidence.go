@@ -94,7 +94,7 @@ func (e explanation) cpuEvidence() (all []string) {
 			number(e.hold.perSecond(databaseCPU)), number(e.hold.perSecond(databaseCPUs)), number(e.hold.perSecond(databaseQueue))))
 	}
 	for _, s := range e.found.Statements {
-		if s.scans() && (e.noBaseline || s.slower()) {
+		if scans(s) && (e.noBaseline || slower(s)) {
 			all = append(all, fmt.Sprintf("%s examines %s rows per call and takes %s of the database's time: an index may be missing.",
 				s.Text, number(*s.RowsPerCall), percent(s.Share)))
 			break

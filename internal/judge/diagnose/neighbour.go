@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/wait"
 )
@@ -93,7 +94,7 @@ func (c comparison) neighbourUsesCPU() bool {
 
 // largestNeighbour is the client with most sessions among the waits, and its number of
 // sessions on average.
-func largestNeighbour(all []Wait) (client string, sessions float64) {
+func largestNeighbour(all []certificate.Wait) (client string, sessions float64) {
 	byClient := map[string]float64{}
 	for _, w := range all {
 		if w.Client == "" {
@@ -122,7 +123,7 @@ func (e explanation) neighbourEvidence() (all []string) {
 }
 
 // mostly is the class of most sessions of a client.
-func mostly(all []Wait, client string) (class string) {
+func mostly(all []certificate.Wait, client string) (class string) {
 	byClass, most := map[string]float64{}, 0.0
 	for _, w := range all {
 		if w.Client == client {

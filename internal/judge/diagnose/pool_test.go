@@ -52,7 +52,7 @@ func TestWhatPoolsReport(t *testing.T) {
 		f := c.diagnosed()
 		split := map[string]float64{}
 		for _, part := range f.Split {
-			split[part.Name] = part.Ms
+			split[part.Component] = *part.MsPerTransaction
 		}
 		for part, want := range w.hold {
 			if math.Abs(split[part]-want) > 1e-6 {

@@ -3,16 +3,10 @@
 package diagnose
 
 import (
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 )
-
-// Resource is the mean use of a resource per transaction in the judged windows.
-type Resource struct {
-	Name, Unit     string
-	PerTransaction float64
-	Baseline       *float64 // nil: no baseline
-}
 
 // costSource is a resource and the series that measure it, of which the first that the
 // record has is used.
@@ -39,7 +33,7 @@ var costs = []costSource{
 }
 
 // resources lists the costs that the record has series of.
-func resources(r record.Run, hold []record.Span) (all []Resource) {
+func resources(r record.Run, hold []record.Span) (all []certificate.Resource) {
 	base := baseline(r)
 	n, before := transactions(r, hold), transactions(r, base)
 	if n == 0 {
@@ -53,10 +47,9 @@ func resources(r record.Run, hold []record.Span) (all []Resource) {
 			spent := func(spans []record.Span) float64 {
 				return c.scale * sumOver(r, s.Name, s.Labels, spans)
 			}
-			cost := Resource{Name: c.name, Unit: c.unit, PerTransaction: spent(hold) / n}
+			cost := certificate.Resource{Name: c.name, Unit: c.unit, PerTransaction: new(spent(hold) / n)}
 			if before > 0 {
-				v := spent(base) / before
-				cost.Baseline = &v
+				cost.BaselinePerTransaction = new(spent(base) / before)
 			}
 			all = append(all, cost)
 			break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/wait"
 	"assay.dev/assay/internal/quantity"
@@ -55,7 +56,7 @@ func (a *analysis) server() wait.Server {
 }
 
 // explain looks up the description of a component.
-func (e explanation) explain(b *Bottleneck) wait.Class {
+func (e explanation) explain(b *certificate.Bottleneck) wait.Class {
 	if c, ok := descriptions[b.Component]; ok {
 		if b.Component == Service && e.serviceStopped() {
 			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
@@ -125,7 +126,7 @@ func (e explanation) otherSLOsSentence() string {
 }
 
 // describe sets the sentence, evidence and advice for a component that is named.
-func (e explanation) describe(b *Bottleneck) {
+func (e explanation) describe(b *certificate.Bottleneck) {
 	known := e.explain(b)
 	event := ""
 	if b.Event != "" {
@@ -138,7 +139,7 @@ func (e explanation) describe(b *Bottleneck) {
 	if b.Client != "" {
 		event = ", " + b.Client
 	}
-	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", e.headline(), b.Component, event, ms(*b.Growth), queueing(b), known.Meaning)
+	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", e.headline(), b.Component, event, ms(*b.GrowthMs), queueing(b), known.Meaning)
 	b.Evidence = e.evidence(b.Component)
 	b.Remedy = known.Remedy
 	if known.Experiments != nil {
@@ -148,19 +149,19 @@ func (e explanation) describe(b *Bottleneck) {
 
 // queueing is the addition to a component's time of the wait for connections that are held
 // for longer because of it.
-func queueing(b *Bottleneck) string {
-	if b.Queued == nil || *b.Queued < 1 {
+func queueing(b *certificate.Bottleneck) string {
+	if b.QueuedMs == nil || *b.QueuedMs < 1 {
 		return ""
 	}
-	return fmt.Sprintf(" and %s of waiting for connections because of it", ms(*b.Queued))
+	return fmt.Sprintf(" and %s of waiting for connections because of it", ms(*b.QueuedMs))
 }
 
 // describeCandidate does the same for a leading component that is not named.
-func (e explanation) describeCandidate(b *Bottleneck, doubt string) {
-	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", e.headline(), b.Component, ms(*b.Growth), queueing(b), doubt)
+func (e explanation) describeCandidate(b *certificate.Bottleneck, doubt string) {
+	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", e.headline(), b.Component, ms(*b.GrowthMs), queueing(b), doubt)
 	b.Evidence = []string{fmt.Sprintf("%s leads with a confidence of %s.", b.Component, percent(*b.Confidence))}
 	if b.RunnerUp != nil {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(b.RunnerUp.Growth)))
+		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(*b.RunnerUp.GrowthMs)))
 	}
 	b.Evidence = append(b.Evidence, e.evidence(b.Component)...)
 	if known := e.explain(b); known.Experiments != nil {

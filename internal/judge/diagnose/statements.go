@@ -7,25 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 )
-
-// Statement is one digest of the load's SQL in the judged windows.
-type Statement struct {
-	Digest, Text string
-	Share        float64  // of all statement time (0,1]
-	Ms           float64  // per transaction
-	BaselineMs   *float64 // nil: no baseline, or it did not run there
-	Calls        *float64 // per transaction; nil: not reported
-	MsPerCall    *float64 // nil: not reported
-	RowsPerCall  *float64 // rows examined, whether they matched or not; nil: unknown
-	// Class and Event are the wait in most samples of its sessions, WaitShare the share of
-	// these samples; empty: its sessions were not sampled.
-	Class, Event string
-	WaitShare    float64
-	Client       string // the neighbour that runs it; empty: the load
-}
 
 const (
 	topStatements = 10 // reported
@@ -36,19 +21,21 @@ const (
 )
 
 // scans reports whether the statement examines far more rows than an index lookup.
-func (s Statement) scans() bool {
+func scans(s certificate.Statement) bool {
 	return s.Client == "" && s.RowsPerCall != nil && *s.RowsPerCall >= scanRows && s.Share >= scanShare
 }
 
 // slower reports whether the statement takes at least twice as long as at the baseline.
-func (s Statement) slower() bool { return s.BaselineMs == nil || s.Ms >= 2**s.BaselineMs }
+func slower(s certificate.Statement) bool {
+	return s.BaselineMsPerTransaction == nil || *s.MsPerTransaction >= 2**s.BaselineMsPerTransaction
+}
 
 // otherDigest stands for all statements beyond the database's limit of digests.
 const otherDigest = "other"
 
 // statements lists the digests that took most time, the largest first; nil: the database
 // reported none.
-func statements(r record.Run, hold []record.Span) []Statement {
+func statements(r record.Run, hold []record.Span) []certificate.Statement {
 	base := baseline(r)
 	endedHold, endedBase := transactions(r, hold), transactions(r, base)
 	total := sumOver(r, metric.DBStatementTime, nil, hold)
@@ -56,42 +43,39 @@ func statements(r record.Run, hold []record.Span) []Statement {
 		return nil
 	}
 	who := clientsOf(r, hold)
-	var all []Statement
+	var all []certificate.Statement
 	for _, series := range r.Timeline.Series(metric.DBStatementTime) {
-		s := Statement{Digest: series.Label("digest"), Text: series.Label("statement")}
+		s := certificate.Statement{Digest: series.Label("digest"), Text: series.Label("statement")}
 		time, calls := sumOver(r, metric.DBStatementTime, series.Labels, hold), sumOver(r, metric.DBStatements, series.Labels, hold)
 		counted := measured(r, metric.Series{Name: metric.DBStatements, Labels: series.Labels})
 		if time == 0 || counted && calls == 0 || s.Digest == otherDigest {
 			continue
 		}
-		s.Share, s.Ms = time/total, time/endedHold
+		s.Share, s.MsPerTransaction = time/total, new(time/endedHold)
 		if counted {
-			each, per := calls/endedHold, time/calls
-			s.Calls, s.MsPerCall = &each, &per
+			s.CallsPerTransaction, s.MsPerCall = new(calls/endedHold), new(time/calls)
 		}
 		if before := sumOver(r, metric.DBStatementTime, series.Labels, base); before > 0 && endedBase > 0 {
-			before /= endedBase
-			s.BaselineMs = &before
+			s.BaselineMsPerTransaction = new(before / endedBase)
 		}
 		if counted && len(r.Timeline.Series(metric.DBRowsExamined)) > 0 {
-			rows := sumOver(r, metric.DBRowsExamined, series.Labels, hold) / calls
-			s.RowsPerCall = &rows
+			s.RowsPerCall = new(sumOver(r, metric.DBRowsExamined, series.Labels, hold) / calls)
 		}
-		s.waits(r, hold)
+		s.Class, s.Event, s.WaitShare = waitOf(r, s.Digest, hold)
 		s.Client = who.runs(r, s.Digest, hold)
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Statement) int {
+	slices.SortFunc(all, func(a, b certificate.Statement) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Digest, b.Digest))
 	})
 	return all[:min(len(all), topStatements)]
 }
 
-// waits sets the wait in most samples of the statement's sessions.
-func (s *Statement) waits(r record.Run, hold []record.Span) {
+// waitOf is the wait in most samples of the sessions of a statement, and their share.
+func waitOf(r record.Run, digest string, hold []record.Span) (class, event string, share float64) {
 	seen, total, most := map[waitKey]float64{}, 0.0, waitKey{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
-		if series.Label("digest") == s.Digest {
+		if series.Label("digest") == digest {
 			n := sumOver(r, metric.DBSession, exactly(series), hold)
 			k := waitKey{event: series.Label("event"), class: series.Label("class"), inferred: series.Label("inferred") == "true"}
 			seen[k] += n
@@ -101,9 +85,10 @@ func (s *Statement) waits(r record.Run, hold []record.Span) {
 			}
 		}
 	}
-	if total > 0 {
-		s.Class, s.Event, s.WaitShare = most.class, most.event, seen[most]/total
+	if total == 0 {
+		return "", "", 0
 	}
+	return most.class, most.event, seen[most] / total
 }
 
 // sumOver adds up a counter over spans.
@@ -128,9 +113,9 @@ func transactions(r record.Run, spans []record.Span) float64 {
 }
 
 // mostFrequentSelect is nil if there is no SELECT, or calls were not counted.
-func mostFrequentSelect(all []Statement) (most *Statement) {
+func mostFrequentSelect(all []certificate.Statement) (most *certificate.Statement) {
 	for i, s := range all {
-		if s.Client == "" && s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (most == nil || *s.Calls > *most.Calls) {
+		if s.Client == "" && s.CallsPerTransaction != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (most == nil || *s.CallsPerTransaction > *most.CallsPerTransaction) {
 			most = &all[i]
 		}
 	}

@@ -26,11 +26,11 @@ func TestTimeInAStubIsDownstream(t *testing.T) {
 		b.only = only
 		w := slowBank(b)
 		f := w.diagnosed()
-		if got := f.Bottleneck; got.Component != Downstream || *got.Confidence < MinConfidence || *got.Growth < 380 || *got.Growth > 420 || got.Cause != "" {
+		if got := f.Bottleneck; got.Component != Downstream || *got.Confidence < MinConfidence || *got.GrowthMs < 380 || *got.GrowthMs > 420 || got.Cause != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 		for _, c := range f.Split {
-			if c.Name == Downstream && (c.Ms < 410 || c.Ms > 430 || *c.BaselineMs < 19 || *c.BaselineMs > 21) || c.Name == Service && c.Ms > 6 {
+			if c.Component == Downstream && (*c.MsPerTransaction < 410 || *c.MsPerTransaction > 430 || *c.BaselineMsPerTransaction < 19 || *c.BaselineMsPerTransaction > 21) || c.Component == Service && *c.MsPerTransaction > 6 {
 				t.Errorf("%s: %+v", name, c)
 			}
 		}

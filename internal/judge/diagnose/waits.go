@@ -7,30 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 )
-
-// Wait is one activity of the database's sessions in the judged windows. A nil pointer is
-// "no data".
-type Wait struct {
-	Event   string
-	Class   string  // commit, binlog, row lock, ... (docs/waits.md, Events)
-	AAS     float64 // average active sessions: sessions sampled / samples taken
-	Share   float64 // of all active sessions (0,1]
-	Samples int64   // sessions sampled
-	// MsPerTransaction is the mean time that a transaction spent in it, by Little's law D =
-	// AAS / TPS (docs/waits.md, Attribution). Sampled AAS is too low: proportions are more accurate
-	// than sums.
-	MsPerTransaction *float64
-	// BaselineMsPerTransaction is the same at the baseline load; 0 if the baseline was
-	// sampled and no sample showed it.
-	BaselineMsPerTransaction *float64
-	Inferred                 bool // from the session's state, not from a wait event (docs/waits.md, Classify)
-	// Client is the neighbour whose sessions they are, of which a transaction has no part;
-	// empty: the load's.
-	Client string
-}
 
 // waitKey identifies a wait, over all statement digests.
 type waitKey struct {
@@ -41,19 +21,19 @@ type waitKey struct {
 
 // waits lists what the database's sessions did in the judged windows, the largest first.
 // It is nil if no sample was taken, and empty if no sample showed an active session.
-func waits(r record.Run, judged []record.Span) []Wait {
+func waits(r record.Run, judged []record.Span) []certificate.Wait {
 	who := clientsOf(r, judged)
 	hold := sumSamples(r, judged, who)
 	if hold.samples == 0 {
 		return nil
 	}
 	base := sumSamples(r, baseline(r), who)
-	all := make([]Wait, 0, len(hold.seen))
+	all := make([]certificate.Wait, 0, len(hold.seen))
 	for k, n := range hold.seen {
 		if n == 0 {
 			continue
 		}
-		w := Wait{
+		w := certificate.Wait{
 			Event: k.event, Class: k.class, Inferred: k.inferred, Client: k.client,
 			AAS: n / hold.samples, Share: n / hold.sessions, Samples: int64(math.Round(n)),
 		}
@@ -62,7 +42,7 @@ func waits(r record.Run, judged []record.Span) []Wait {
 		}
 		all = append(all, w)
 	}
-	slices.SortFunc(all, func(a, b Wait) int {
+	slices.SortFunc(all, func(a, b certificate.Wait) int {
 		return cmp.Or(
 			cmp.Compare(b.AAS, a.AAS), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Event, b.Event), cmp.Compare(a.Client, b.Client),
 			cmp.Compare(inferredFirst(a), inferredFirst(b)),
@@ -71,7 +51,7 @@ func waits(r record.Run, judged []record.Span) []Wait {
 	return all
 }
 
-func inferredFirst(w Wait) int {
+func inferredFirst(w certificate.Wait) int {
 	if w.Inferred {
 		return 0
 	}

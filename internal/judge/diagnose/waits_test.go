@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -14,14 +15,14 @@ import (
 )
 
 // waitsOf judges and diagnoses a run, and returns its waits.
-func waitsOf(r record.Run) []Wait { return Of(r, verdict.Judge(r)).Waits }
+func waitsOf(r record.Run) []certificate.Wait { return Of(r, verdict.Judge(r)).Waits }
 
 func TestWaits(t *testing.T) {
 	got := waitsOf(synthetic.New(synthetic.Profile(), 2, synthetic.Healthy).Record())
 	ms := func(v float64) *float64 { return &v }
 	// 10 samples per second: 5 sessions in commits are 0.5 AAS, which at 20 transactions
 	// per second is 25 ms each; 2 sessions at the baseline's 5 per second are 40 ms.
-	want := []Wait{
+	want := []certificate.Wait{
 		{
 			Event: "io/file/innodb/innodb_log_file", Class: "commit", AAS: 0.5, Share: 5.0 / 6, Samples: 150,
 			MsPerTransaction: ms(25), BaselineMsPerTransaction: ms(40),

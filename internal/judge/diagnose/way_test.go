@@ -39,14 +39,14 @@ func TestPoolIsChargedToTheWayOfStatements(t *testing.T) {
 	// 300 ms of the network's time are on the way to the database: there is no other.
 	w := system{base: healthy(), hold: with(healthy(), map[string]float64{Network: 300, wait.Binlog: 60, Pool: 900}), noise: 0.1, frames: slowWire(300, 31)}
 	b := w.diagnosed().Bottleneck
-	if !strings.Contains(b.Sentence, "on the network between service and database") || b.Component != Network || *b.Growth < 280 || *b.Growth > 320 || *b.Queued < 700 || *b.Queued > 800 {
+	if !strings.Contains(b.Sentence, "on the network between service and database") || b.Component != Network || *b.GrowthMs < 280 || *b.GrowthMs > 320 || *b.QueuedMs < 700 || *b.QueuedMs > 800 {
 		t.Errorf("%+v", b)
 	}
 	if text := strings.Join(b.Evidence, " "); !strings.Contains(text, "the fastest tenth of them take up to 31.0 ms each, against 0.40 ms at the baseline") {
 		t.Errorf("%q", text)
 	}
 	// What is charged to all is the pool's growth.
-	if b.RunnerUp == nil || b.RunnerUp.Component != "binlog" || math.Abs(b.RunnerUp.Growth-60) > 10 {
+	if b.RunnerUp == nil || b.RunnerUp.Component != "binlog" || math.Abs(*b.RunnerUp.GrowthMs-60) > 10 {
 		t.Errorf("%+v", b.RunnerUp)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
 )

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/testing/synthetic"
@@ -31,7 +32,7 @@ func newKey(t *testing.T, kind signature.Kind) *signature.PrivateKey {
 func judged(claim string) certificate.Certificate {
 	r := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
 	r.Manifest = "sha256:" + strings.Repeat("ab", 32)
-	c := certificate.Of(r)
+	c := build.Of(r)
 	c.Claim = claim
 	return c
 }

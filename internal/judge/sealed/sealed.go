@@ -3,7 +3,8 @@
 package sealed
 
 import (
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
 )
@@ -15,7 +16,7 @@ type Result struct {
 }
 
 // Certificate is the unsigned certificate of the result.
-func (r Result) Certificate() certificate.Certificate { return certificate.Build(r.Record, r.Verdict) }
+func (r Result) Certificate() certificate.Certificate { return build.Certificate(r.Record, r.Verdict) }
 
 // Open reads a sealed run folder and judges it, offline.
 func Open(dir string) (Result, error) {

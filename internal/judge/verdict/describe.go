@@ -52,9 +52,10 @@ func (e *evidence) outcomes() Outcomes {
 // judge, by the SLOs' metric and selector. Groups of the script, which are the steps of a
 // journey, are named like "group checkout". An interval takes as long as an SLO does: where
 // there are too many names for the judged seconds, the others have none.
-func (e *evidence) latency() (all []Latency) {
+func (e *evidence) latency() map[string]Latency {
+	all := map[string]Latency{}
 	add := func(name string, d *distribution) {
-		all = append(all, describe(name, d, (len(all)+1)*len(e.windows) <= spec.MaxJudged))
+		all[name] = describe(d, (len(all)+1)*len(e.windows) <= spec.MaxJudged)
 	}
 	add(TransactionName, e.distribution(metric.TransactionDuration, nil))
 	seen := map[string]bool{TransactionName: true}
@@ -92,7 +93,6 @@ func (e *evidence) latency() (all []Latency) {
 			add(name, d)
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -105,32 +105,39 @@ func (e *evidence) isTime(name string) bool {
 }
 
 // describe describes a distribution, with intervals or without.
-func describe(name string, d *distribution, intervals bool) Latency {
-	l := Latency{Name: name, Count: int64(d.all.Count())}
+func describe(d *distribution, intervals bool) Latency {
+	l := Latency{Unit: "ms", Count: int64(d.all.Count())}
+	var least, most Ends
 	for _, p := range []struct {
-		q                             float64
-		is, lower, upper, least, most **float64
+		q                          float64
+		is, lower, upper, from, to **float64
 	}{
-		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50, &l.AtLeast.P50, &l.AtMost.P50},
-		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90, &l.AtLeast.P90, &l.AtMost.P90},
-		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95, &l.AtLeast.P95, &l.AtMost.P95},
-		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99, &l.AtLeast.P99, &l.AtMost.P99},
-		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999, &l.AtLeast.P999, &l.AtMost.P999},
+		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50, &least.P50, &most.P50},
+		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90, &least.P90, &most.P90},
+		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95, &least.P95, &most.P95},
+		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99, &least.P99, &most.P99},
+		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999, &least.P999, &most.P999},
 	} {
 		if v, ok := d.all.Quantile(p.q); ok {
 			*p.is = &v
 			if intervals {
 				*p.lower, *p.upper = d.interval(p.q)
 			}
-			*p.least, *p.most = d.ends(p.q)
+			*p.from, *p.to = d.ends(p.q)
 		}
 	}
 	if highest, ok := d.all.Quantile(1); ok {
 		l.Max = &highest
-		l.AtLeast.Max, l.AtMost.Max = d.ends(1)
+		least.Max, most.Max = d.ends(1)
 	}
 	if mean, ok := d.all.Mean(); ok {
 		l.Mean = &mean
+	}
+	if least != (Ends{}) {
+		l.AtLeast = &least
+	}
+	if most != (Ends{}) {
+		l.AtMost = &most
 	}
 	clear(d.counted) // of a day, 4 MB for each limit
 	return l

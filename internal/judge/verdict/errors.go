@@ -44,7 +44,7 @@ func (e *evidence) errors() []Error {
 	all := []Error{}
 	add := func(where, class string, t tally) {
 		if t.n > 0 {
-			all = append(all, Error{where, class, t.n, ratio(t, e.scheduled)})
+			all = append(all, Error{Where: where, Class: class, Count: t.n, Share: ratio(t, e.scheduled)})
 		}
 	}
 	seen := map[[2]string]bool{}

@@ -2,7 +2,10 @@
 
 package verdict
 
-import "assay.dev/assay/internal/observe/record"
+import (
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/observe/record"
+)
 
 // judge judges the SLOs.
 func (e *evidence) judge() {
@@ -28,10 +31,10 @@ func (e *evidence) allRecoveries() (all []Recovery) {
 
 // result describes a flow.
 func (e *evidence) result() Flow {
-	f := Flow{
-		Name: e.flow(), Scenario: e.Plan.Profile.Flows[0].Scenario, Rate: e.rate(), Window: e.window(), Judged: e.spans, WindowOf: e.windowOf,
-		Outcomes: e.outcomes(), Latency: e.latency(), Ledger: e.ledger(), Recoveries: e.recovered, Outcome: Pass,
-	}
+	f := Flow{Outcome: Pass, Judged: e.spans, WindowOf: e.windowOf, Flow: certificate.Flow{
+		Name: e.flow(), Scenario: e.Plan.Profile.Flows[0].Scenario, Rate: e.rate(), Window: e.window(),
+		Outcomes: e.outcomes(), Latency: e.latency(), Ledger: e.ledger(),
+	}}
 	for _, s := range e.slos {
 		f.Outcome = Worse(f.Outcome, s.Outcome)
 	}

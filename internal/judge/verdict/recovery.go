@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -17,30 +18,22 @@ import (
 // Recovery is how the system got over one disturbance: a fault that the run injected, the
 // end of that fault, the end of an overload, or a step up in load.
 type Recovery struct {
+	// Fault is the recovery as the certificate shows that from a fault. Of a stage of the load
+	// its Fault is empty, and its Number that of the stage, from 1. RecoveryMs is counted for the
+	// end of a fault from the first second that was broken after it (recoveredFrom); its Least is
+	// without the generator's own delay.
+	certificate.Fault
 	Metric string  // that judges it: recovery_time, settle_time or time_to_scale
-	Number int     // of the fault in the profile, or of the stage in the load, from 1
-	Fault  string  // like "kill b"; empty: a stage of the load
-	End    bool    // the disturbance is the end of the fault, or of the overload
 	Rate   float64 // of the stage, per second; 0: it is a fault
-	At     time.Time
 	// Until is when the load ended, or Rose again: what comes after it is no part of the
 	// recovery.
 	Until time.Time
 	Rose  bool
-	// FirstSuccess is the time from At until the first transaction ended as completed after
-	// the last second, up to the recovery, in which none did.
-	FirstSuccess Between
-	// Recovered is the time from At, or for the end of a fault from the first second that
-	// was broken after it, until the SLOs held again (recoveredFrom). Least is without the
-	// generator's own delay.
-	Recovered Between
-	// Of the transactions that arrived from At until Recovered; nil without data.
-	Scheduled, NotCompleted *int64
 }
 
 // unseen reports that the load ended, or rose again, too early to show anything of the
 // disturbance.
-func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
+func (r Recovery) unseen() bool { return r.RecoveryMs.Least == nil }
 
 // unseenText says why nothing is known of an effect: the load went on for too short a time.
 func (r Recovery) unseenText(of string) string {
@@ -51,11 +44,11 @@ func (r Recovery) unseenText(of string) string {
 }
 
 // immediate reports that the SLOs held from the disturbance on.
-func (r Recovery) immediate() bool { return r.Recovered.Most != nil && *r.Recovered.Most == 0 }
+func (r Recovery) immediate() bool { return r.RecoveryMs.Most != nil && *r.RecoveryMs.Most == 0 }
 
 // Name is the disturbance, like "the end of kill b" or "the step to 800/s".
 func (r Recovery) Name() string {
-	name := r.Fault
+	name := r.Fault.Fault
 	switch {
 	case r.Metric == metric.SettleTime:
 		name = "the overload of " + number(r.Rate) + "/s"
@@ -108,7 +101,7 @@ func (e *evidence) disturbances() (all []disturbance) {
 		if fact.At.IsZero() || fact.Error != "" {
 			continue
 		}
-		r := Recovery{Metric: metric.RecoveryTime, Number: i + 1, Fault: f.String(), At: fact.At}
+		r := Recovery{Metric: metric.RecoveryTime, Fault: certificate.Fault{Flow: e.flow(), Number: i + 1, Fault: f.String(), At: fact.At}}
 		all = append(all, disturbance{Recovery: r, fault: f, begin: begin(fact.At, fact.Done), held: settledSeconds})
 		if !fact.Ended.IsZero() && fact.Ended.Unix() < e.loadEnd() {
 			r.End, r.At = true, fact.Ended
@@ -156,21 +149,21 @@ func (e *evidence) recoveries() (all []Recovery, cuts []recovering) {
 		// The end of a fault may show only later: that is when the recovery begins.
 		later := r.End && r.Metric == metric.RecoveryTime
 		if later {
-			r.Recovered.Least = pointer(1000 * float64(max(0, least-leastFirst-1)))
+			r.RecoveryMs.Least = pointer(1000 * float64(max(0, least-leastFirst-1)))
 		} else {
-			r.Recovered.Least = pointer(since(least - 1))
+			r.RecoveryMs.Least = pointer(since(least - 1))
 		}
 		switch {
 		case !recovered:
 		case later:
-			r.Recovered.Most = pointer(1000 * float64(most-first))
+			r.RecoveryMs.Most = pointer(1000 * float64(most-first))
 		default:
-			r.Recovered.Most = pointer(since(most))
+			r.RecoveryMs.Most = pointer(since(most))
 		}
 		if success, answered := o.firstCompleted(most); e.has(metric.EndedTransactions, nil) {
-			r.FirstSuccess.Least = pointer(since(success))
+			r.FirstSuccessMs.Least = pointer(since(success))
 			if answered {
-				r.FirstSuccess.Most = pointer(since(success + 1))
+				r.FirstSuccessMs.Most = pointer(since(success + 1))
 			}
 		}
 		u := e.over(record.Span{From: from, To: from + max(1, most)})
@@ -220,10 +213,10 @@ func (r Recovery) text() string {
 	switch {
 	case r.unseen():
 		return name + ": " + r.unseenText("its effect")
-	case r.Recovered.Most == nil:
-		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.Recovered.Least/1000))
+	case r.RecoveryMs.Most == nil:
+		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.RecoveryMs.Least/1000))
 	}
-	return fmt.Sprintf("%s: %s within %s s", name, over, number(*r.Recovered.Most/1000))
+	return fmt.Sprintf("%s: %s within %s s", name, over, number(*r.RecoveryMs.Most/1000))
 }
 
 // recoveredFrom finds the first second that is broken, of those up to the disturbance's

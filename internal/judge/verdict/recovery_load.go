@@ -5,6 +5,7 @@ package verdict
 import (
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/spec"
@@ -14,8 +15,8 @@ import (
 func (e *evidence) loadChanges() (all []disturbance) {
 	for _, c := range changesIn(e.plan, e.Plan.Profile) {
 		r := Recovery{
-			Metric: c.metric, Number: c.stage + 1, End: c.metric == metric.SettleTime, Rate: c.rate,
-			At: e.Facts.T0.Add(c.at), Until: e.Facts.T0.Add(c.until), Rose: c.until < e.plan.Duration(),
+			Fault:  certificate.Fault{Flow: e.flow(), Number: c.stage + 1, End: c.metric == metric.SettleTime, At: e.Facts.T0.Add(c.at)},
+			Metric: c.metric, Rate: c.rate, Until: e.Facts.T0.Add(c.until), Rose: c.until < e.plan.Duration(),
 		}
 		all = append(all, disturbance{Recovery: r, held: heldSeconds})
 	}

@@ -95,7 +95,7 @@ func TestRecoveredInTime(t *testing.T) {
 		t.Errorf("the outage ended 6.25 s after the fault: %+v", s)
 	}
 	// The outage of 6.2 s covers the seconds 21 to 25 of the hold.
-	if f := v.Recoveries[0].FirstSuccess; f.Least == nil || *f.Least != 5750 || *f.Most != 6750 {
+	if f := v.Recoveries[0].FirstSuccessMs; f.Least == nil || *f.Least != 5750 || *f.Most != 6750 {
 		t.Errorf("%+v", f)
 	}
 	if !strings.Contains(v.Claim, "per second for 60 s (52 s of them outside of recoveries) within all") {
@@ -230,7 +230,7 @@ func TestRecoveryBounds(t *testing.T) {
 		limit := rapid.IntRange(2, 25).Draw(t, "limit")
 		end := at + delay + length
 		v := Judge(underFaults(faultProfile(time.Duration(limit)*time.Second, false), outages([2]float64{at + delay, end}), at, 0).Record())
-		r := v.Recoveries[0].Recovered
+		r := v.Recoveries[0].RecoveryMs
 		// Arrivals are 50 ms apart, and one of a second's twenty may fail by chance.
 		const tolerance = 100
 		if truth := (end - at) * 1000; r.Least == nil || r.Most == nil || *r.Least > truth || *r.Most < truth-tolerance || *r.Most-*r.Least > 1001 {

@@ -6,18 +6,14 @@ import (
 	"cmp"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/rulebook"
 )
 
 // Rule is a validity rule and its result.
 type Rule struct {
-	ID         string // in the rulebook
-	Observed   *float64
-	Limit      *float64 // nil: the rule reports a value without a limit
-	Unit       string   // of both
+	certificate.Rule
 	Outcome    Outcome
-	Detail     string // finding, for people
-	Advice     string // what to do about it
 	Limitation string // not empty: the run is judged, and the certificate states this limitation
 	// Limitations are the parts of Limitation, if it is of several flows; nil otherwise.
 	Limitations []string
@@ -148,7 +144,7 @@ func (r rule) apply(e *evidence) Rule {
 func (r rule) checkFlow(flow *evidence) Rule {
 	if flow.noneDue() {
 		text := "no transaction was due before the run was aborted"
-		return Rule{Outcome: Pass, Detail: text, Limitation: text}
+		return Rule{Outcome: Pass, Limitation: text, Rule: certificate.Rule{Detail: text}}
 	}
 	return r.check(flow)
 }

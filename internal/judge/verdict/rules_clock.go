@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -22,10 +23,9 @@ import (
 // is compared with the database's by persist_lag only; latencies are measured on a
 // monotonic clock.
 func clock(e *evidence) Rule {
-	r := Rule{
-		Outcome: Pass,
-		Detail:  "it is not known whether the clock was stepped during the run",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Detail: "it is not known whether the clock was stepped during the run",
+	}}
 	tightest, compared := e.tightestBound()
 	if tightest < math.Inf(1) {
 		r.Limit = pointer(rulebook.ClockShare * tightest)

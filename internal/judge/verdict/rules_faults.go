@@ -6,16 +6,14 @@ import (
 	"cmp"
 	"fmt"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 )
 
 // faultsInjected: the run did to the system what the profile says.
 func faultsInjected(e *evidence) Rule {
 	planned := e.Plan.Profile.Faults
-	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(float64(len(planned))),
-		Outcome: Pass,
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Observed: pointer(0.0), Limit: pointer(float64(len(planned)))}}
 	var problems []string
 	for i, f := range planned {
 		var fact record.Fault

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/rulebook"
@@ -15,11 +16,11 @@ import (
 // generatorDrops: arrivals that the generator lost while it stalled.
 func generatorDrops(e *evidence) Rule {
 	dropped := e.generatorDropped()
-	r := Rule{
-		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops,
-		Outcome: Invalid,
-		Detail:  "no worker reported its schedule",
-	}
+	r := Rule{Outcome: Invalid, Rule: certificate.Rule{
+		Observed: ratio(dropped, e.scheduled),
+		Limit:    e.limits.GeneratorDrops,
+		Detail:   "no worker reported its schedule",
+	}}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator lost %d of %d arrivals", dropped.n, e.scheduled.n)
 		e.applyGeneratorLimit(&r)
@@ -39,11 +40,11 @@ func over(share, limit *float64) bool { return share != nil && *share > *limit }
 // which is not the planned load.
 func offered(e *evidence) Rule {
 	displaced := e.displacedSlots()
-	r := Rule{
-		Observed: ratio(displaced, e.scheduled), Limit: e.limits.Offered,
-		Outcome: Invalid,
-		Detail:  "no worker measured its lag",
-	}
+	r := Rule{Outcome: Invalid, Rule: certificate.Rule{
+		Observed: ratio(displaced, e.scheduled),
+		Limit:    e.limits.Offered,
+		Detail:   "no worker measured its lag",
+	}}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator itself started %d of %d transactions more than %s late", displaced.n, e.scheduled.n, e.plan.DisplacedAfter)
 		e.applyGeneratorLimit(&r)
@@ -118,7 +119,7 @@ func (e *evidence) withoutDisplaced(counted []stats.Batch) []stats.Batch {
 // decides nothing in a run that was aborted by what others measured; transactions that the
 // abort interrupted are counted as the generator's share.
 func generatorLag(e *evidence) Rule {
-	r := Rule{Outcome: Invalid, Detail: "no worker measured its lag"}
+	r := Rule{Outcome: Invalid, Rule: certificate.Rule{Detail: "no worker measured its lag"}}
 	p99, ok := e.lag.Quantile(0.99)
 	if !ok {
 		return r
@@ -172,10 +173,7 @@ func (s SLO) generatorShare() string {
 // usage shows it. A mean over workers would hide one that is starved. The effect on
 // latencies is counted by generator-lag, so that this rule alone makes no run INVALID.
 func generatorCPU(e *evidence) Rule {
-	r := Rule{
-		Limit:   e.limits.GeneratorCPU,
-		Outcome: Pass,
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Limit: e.limits.GeneratorCPU}}
 	worst, source, missing := busiestWorker(e)
 	switch {
 	case missing != "":

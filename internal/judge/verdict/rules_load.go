@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/rulebook"
@@ -28,11 +29,11 @@ func complete(e *evidence) Rule {
 	for _, w := range e.plan.Judged {
 		judged += max(0, min(w.End, ran)-w.Start)
 	}
-	r := Rule{
-		Observed: pointer(judged.Seconds()), Limit: pointer(float64(planned)),
-		Outcome: Pass,
-		Detail:  "the judged windows ran to their end",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Observed: pointer(judged.Seconds()),
+		Limit:    pointer(float64(planned)),
+		Detail:   "the judged windows ran to their end",
+	}}
 	why, advice := e.stopReason(), removeStop
 	if worker := e.stopper(); e.isLost(worker) {
 		why, advice = worker+" was lost", rulebook.See(rulebook.WorkerLost)
@@ -82,10 +83,10 @@ func openLoop(e *evidence) Rule {
 	if e.aborted != nil {
 		planned = e.scheduled.n // in a truncated window only the lag observations can be checked
 	}
-	r := Rule{
-		Observed: toFloat(e.scheduled.pointer()), Limit: pointer(float64(planned)),
-		Outcome: passOrInvalid(e.scheduled.found && e.scheduled.n == planned && lags == planned),
-	}
+	r := Rule{Outcome: passOrInvalid(e.scheduled.found && e.scheduled.n == planned && lags == planned), Rule: certificate.Rule{
+		Observed: toFloat(e.scheduled.pointer()),
+		Limit:    pointer(float64(planned)),
+	}}
 	if e.plan.Closed {
 		r.Outcome, r.Detail = Invalid, "in the closed model transactions wait for others to end, so that latencies omit a system's stalls"
 		r.Advice = "Certify with a rate: assay certify " + e.Plan.Profile.Name + "."
@@ -103,11 +104,11 @@ func openLoop(e *evidence) Rule {
 // Time at a lower rate does not count.
 func windowLength(e *evidence) Rule {
 	held := int64(e.plan.AtTarget() / time.Second)
-	r := Rule{
-		Observed: pointer(float64(held)), Limit: pointer(float64(minWindow)),
-		Outcome: Pass,
-		Detail:  fmt.Sprintf("%d s judged", e.seconds),
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Observed: pointer(float64(held)),
+		Limit:    pointer(float64(minWindow)),
+		Detail:   fmt.Sprintf("%d s judged", e.seconds),
+	}}
 	if held != e.plannedSeconds() {
 		r.Detail += fmt.Sprintf(", %d s of it at the target rate", held)
 	}
@@ -136,10 +137,7 @@ func warmUp(e *evidence) Rule {
 			warm = max(warm, s.End())
 		}
 	}
-	r := Rule{
-		Limit:   pointer(warm.Seconds()),
-		Outcome: Pass,
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Limit: pointer(warm.Seconds())}}
 	if len(e.plan.Judged) == 0 {
 		r.Outcome, r.Detail = Invalid, "the plan judges no window"
 		return r
@@ -159,10 +157,7 @@ func warmUp(e *evidence) Rule {
 // accounted: every scheduled transaction has exactly one outcome, in each second of
 // the whole run, and the SLOs of the transaction count all of them.
 func accounted(e *evidence) Rule {
-	r := Rule{
-		Limit:   pointer(0.0),
-		Outcome: Invalid,
-	}
+	r := Rule{Outcome: Invalid, Rule: certificate.Rule{Limit: pointer(0.0)}}
 	scheduled := e.Timeline.BySecond(metric.TransactionsScheduled, nil)
 	ended := e.Timeline.BySecond(metric.Transactions, nil)
 	if len(scheduled) == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 )
@@ -15,11 +16,10 @@ import (
 // workerLost: every worker ended by itself. What a lost one did not report breaks other
 // rules, of which this is the cause.
 func workerLost(e *evidence) Rule {
-	r := Rule{
-		Limit:   pointer(0.0),
-		Outcome: Pass,
-		Detail:  "it is not known how each worker ended",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  pointer(0.0),
+		Detail: "it is not known how each worker ended",
+	}}
 	if len(e.losses) == 0 {
 		if e.allEnded() {
 			r.Observed, r.Detail = pointer(0.0), "every worker ended by itself"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 )
 
@@ -21,10 +22,7 @@ type cpuLoss struct {
 // service or the database. Latencies include it although the system under test did not
 // cause it.
 func machine(e *evidence) Rule {
-	r := Rule{
-		Limit:   e.limits.Machine,
-		Outcome: Pass,
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Limit: e.limits.Machine}}
 	stolen, throttled := e.stolen(), e.throttled()
 	for _, loss := range append(throttled, stolen) {
 		if loss.share != nil && (r.Observed == nil || *loss.share > *r.Observed) {

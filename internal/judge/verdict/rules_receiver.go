@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"
@@ -15,10 +16,10 @@ import (
 // lost, but nobody saw them when they mattered. A delay is booked in the second of its
 // report's arrival, so that those of a window's end are read after it.
 func receiver(e *evidence) Rule {
-	r := Rule{
-		Limit: pointer(float64(rulebook.MaxDelayMs)), Outcome: Pass,
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  pointer(float64(rulebook.MaxDelayMs)),
 		Detail: "the coordinator did not measure it",
-	}
+	}}
 	delay, worker := math.Inf(-1), ""
 	load := record.Span{From: e.Facts.T0.Unix(), To: math.MaxInt64}
 	for _, s := range e.Timeline.Series(metric.ReceiveDelay) {

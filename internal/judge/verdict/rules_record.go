@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"
@@ -20,11 +21,11 @@ func frames(e *evidence) Rule {
 	expected, received, problems := checkStreams(e)
 	contradictions := e.contradictions(true)
 	problems = append(contradictions, problems...) // which they explain
-	r := Rule{
-		Observed: pointer(float64(received)), Limit: toFloat(expected),
-		Outcome: passOrInvalid(len(problems) == 0),
-		Detail:  fmt.Sprintf("all %d frames of %d workers were received and their totals agree", received, len(e.plan.Workers)),
-	}
+	r := Rule{Outcome: passOrInvalid(len(problems) == 0), Rule: certificate.Rule{
+		Observed: pointer(float64(received)),
+		Limit:    toFloat(expected),
+		Detail:   fmt.Sprintf("all %d frames of %d workers were received and their totals agree", received, len(e.plan.Workers)),
+	}}
 	if len(problems) > 0 {
 		r.Detail = joinFirst(problems, 3)
 		switch {
@@ -171,10 +172,7 @@ func SampleRate(line *record.Timeline, spans []record.Span) float64 {
 // collector: there are enough samples of the database to show where time went. A
 // collector that falls behind is a limitation and does not affect the verdict on SLOs.
 func collector(e *evidence) Rule {
-	r := Rule{
-		Limit:   e.limits.CollectorShare,
-		Outcome: Pass,
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Limit: e.limits.CollectorShare}}
 	samples := e.tally(metric.DBSample, nil)
 	switch {
 	case e.Plan.Database == "":
@@ -231,12 +229,12 @@ func (e *evidence) collectorReason(source string) string {
 // neither pass nor fail, unless the system's failure is certain all the same.
 func data(e *evidence) Rule {
 	if !e.sentAnything() && !e.failed() {
-		return Rule{
-			Observed: pointer(0.0), Unit: "requests",
-			Outcome: Invalid,
-			Detail:  "the scenario sent nothing: no request, and no statement through k6/x/sql",
-			Advice:  "Send a request to the system under test in the scenario's default function.",
-		}
+		return Rule{Outcome: Invalid, Rule: certificate.Rule{
+			Observed: pointer(0.0),
+			Unit:     "requests",
+			Detail:   "the scenario sent nothing: no request, and no statement through k6/x/sql",
+			Advice:   "Send a request to the system under test in the scenario's default function.",
+		}}
 	}
 	var without []string
 	var gauges []metric.Descriptor
@@ -256,11 +254,11 @@ func data(e *evidence) Rule {
 			}
 		}
 	}
-	r := Rule{
-		Observed: pointer(float64(len(without))), Limit: pointer(0.0),
-		Outcome: passOrInvalid(len(without) == 0 || downgraded),
-		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
-	}
+	r := Rule{Outcome: passOrInvalid(len(without) == 0 || downgraded), Rule: certificate.Rule{
+		Observed: pointer(float64(len(without))),
+		Limit:    pointer(0.0),
+		Detail:   fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
+	}}
 	if len(without) > 0 {
 		r.Detail = "no data for " + joinFirst(without, 3)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
@@ -16,11 +17,10 @@ import (
 // counted condition allows enough violations to be decided; otherwise the run is
 // INCONCLUSIVE.
 func samples(e *evidence) Rule {
-	r := Rule{
-		Limit:   pointer(1.0),
-		Outcome: Pass,
-		Detail:  "no SLO depends on the number of samples",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  pointer(1.0),
+		Detail: "no SLO depends on the number of samples",
+	}}
 	var scarce []string
 	for _, s := range e.slos {
 		if s.Effective == nil {
@@ -41,9 +41,6 @@ func samples(e *evidence) Rule {
 	}
 	return r
 }
-
-// Name is the condition as the certificate names it.
-func (s SLO) Name() string { return spec.NameOf(s.Flow, s.Metric+" "+s.Expression) }
 
 // enough is the share of the samples needed that a condition has, by its basis.
 func (s SLO) enough() (share float64, text string) {
@@ -68,11 +65,11 @@ func (s SLO) effective() string {
 // endpoint over its limit that is not significantly so is a limitation by its name. So
 // are SLOs for which there were too many endpoints to be recorded separately.
 func perClass(e *evidence) Rule {
-	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(0.0),
-		Outcome: Pass,
-		Detail:  "no SLO covers several endpoints",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Observed: pointer(0.0),
+		Limit:    pointer(0.0),
+		Detail:   "no SLO covers several endpoints",
+	}}
 	var broken, over, perhaps []string
 	for _, c := range e.classes {
 		text := c.slo.MetricText() + " " + c.slo.Expression

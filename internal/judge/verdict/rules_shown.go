@@ -2,18 +2,21 @@
 
 package verdict
 
-import "fmt"
+import (
+	"fmt"
+
+	"assay.dev/assay/certificate"
+)
 
 // The rules of this file never make a run INVALID: they state limitations.
 
 // coLocation: processes on the generator's host compete with it.
 func coLocation(e *evidence) Rule {
 	shared := e.Environment.CoLocation
-	r := Rule{
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
 		Observed: pointer(float64(len(shared))),
-		Outcome:  Pass,
 		Detail:   "neither service nor database is known to share the generator's host",
-	}
+	}}
 	if len(shared) > 0 {
 		r.Detail = neighbours(shared) + " share a host"
 		r.Limitation = r.Detail
@@ -27,10 +30,7 @@ func neighbours(shared []string) string { return joinAnd(append([]string{"genera
 // tool: a binary built from known sources can be rebuilt.
 func tool(e *evidence) Rule {
 	t := e.Plan.Tool
-	r := Rule{
-		Outcome: Pass,
-		Detail:  fmt.Sprintf("built from revision %s", t.Revision),
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Detail: fmt.Sprintf("built from revision %s", t.Revision)}}
 	if t.Dirty || t.Revision == "" {
 		r.Detail = "the binary was built from changed or unknown sources"
 		r.Limitation = r.Detail
@@ -40,10 +40,7 @@ func tool(e *evidence) Rule {
 
 // attempts: one PASS in many attempts means less than one in the first.
 func attempts(e *evidence) Rule {
-	r := Rule{
-		Outcome: Pass,
-		Detail:  "the number of attempts is not known",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{Detail: "the number of attempts is not known"}}
 	if n := e.Facts.Attempts; n > 0 {
 		r.Observed = pointer(float64(n))
 		r.Detail = fmt.Sprintf("attempt %d of this profile with this tool", n)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"
@@ -26,10 +27,9 @@ func (e *evidence) seeCause(worker string) string {
 // can be repeated.
 func seeded(e *evidence) Rule {
 	seed := strconv.FormatUint(e.plan.Seed, 10)
-	r := Rule{
-		Outcome: Pass,
-		Detail:  fmt.Sprintf("arrivals and data of all %d workers are drawn from the recorded seed %s", len(e.plan.Workers), seed),
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Detail: fmt.Sprintf("arrivals and data of all %d workers are drawn from the recorded seed %s", len(e.plan.Workers), seed),
+	}}
 	var other []string
 	for _, w := range e.workers() {
 		if !e.streams[w].Closed { // the seed is in its last frame
@@ -57,10 +57,7 @@ func seeded(e *evidence) Rule {
 // startSkew: the workers started together. It compares by how much each was late for
 // its first slot, as their schedules do not start with the same slot.
 func startSkew(e *evidence) Rule {
-	r := Rule{
-		Limit:   pointer(float64(rulebook.MaxSkewMs)),
-		Outcome: Invalid,
-	}
+	r := Rule{Outcome: Invalid, Rule: certificate.Rule{Limit: pointer(float64(rulebook.MaxSkewMs))}}
 	first, last, missing := math.Inf(1), math.Inf(-1), ""
 	for _, w := range e.workers() {
 		late, reported := total(e.streams[w], metric.WorkerStartDelay, "")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -35,11 +36,10 @@ const minSteady = stats.Batches * stats.MinBatch
 // grew too, which may be the cause. Latency that falls does not affect a PASS. All
 // drifts are reported.
 func steady(e *evidence) Rule {
-	r := Rule{
-		Limit:   pointer(rulebook.MaxDrift),
-		Outcome: Pass,
-		Detail:  fmt.Sprintf("windows under %d s are too short to detect a latency drift", minSteady),
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  pointer(rulebook.MaxDrift),
+		Detail: fmt.Sprintf("windows under %d s are too short to detect a latency drift", minSteady),
+	}}
 	for _, span := range e.spans {
 		if behind, grew := e.backlogGrowth(span); grew {
 			return e.fellBehind(r, behind)

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/rulebook"
 )
 
 // cpuThrottled: no CPU quota stopped the workers. One that did is a limitation; where the
 // generator's own delay makes the run INVALID as well, it is the cause of that.
 func cpuThrottled(e *evidence) Rule {
-	r := Rule{
-		Limit:   e.limits.Machine,
-		Outcome: Pass,
-		Detail:  "no CPU quota is known for the generator",
-	}
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  e.limits.Machine,
+		Detail: "no CPU quota is known for the generator",
+	}}
 	worst := e.throttledGenerator()
 	if worst.share == nil {
 		return r

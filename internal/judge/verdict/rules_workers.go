@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/rulebook"
@@ -26,10 +27,10 @@ const (
 // another system, such as a cache or a stub. Percentiles of the run include both; the
 // run is INVALID where the unlike workers decide its verdict.
 func workersEven(e *evidence) Rule {
-	r := Rule{
-		Limit: pointer(float64(rulebook.UnlikeFactor)), Outcome: Pass,
+	r := Rule{Outcome: Pass, Rule: certificate.Rule{
+		Limit:  pointer(float64(rulebook.UnlikeFactor)),
 		Detail: "the run has one worker",
-	}
+	}}
 	if len(e.plan.Workers) < 2 {
 		return r
 	}

@@ -5,6 +5,7 @@ package verdict
 import (
 	"slices"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
@@ -98,7 +99,9 @@ func downgradeWithoutData(slos []SLO) {
 }
 
 func newSLO(s spec.SLO, unit string) SLO {
-	return SLO{Flow: s.Flow, Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
+	return SLO{Outcome: Invalid, SLO: certificate.SLO{
+		Flow: s.Flow, Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted,
+	}}
 }
 
 // decideByCount decides a condition on this run alone: PASS needs the most possible

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/spec"
@@ -35,7 +36,7 @@ func (e *evidence) abortion() *Abort {
 		out.Unit = "count"
 	}
 	for _, r := range a.Observed {
-		out.Observed = append(out.Observed, Reading{time.Unix(r.Second, 0).UTC(), r.Value})
+		out.Observed = append(out.Observed, Reading{At: time.Unix(r.Second, 0).UTC(), Value: r.Value})
 	}
 	return out
 }
@@ -44,7 +45,9 @@ func (e *evidence) abortion() *Abort {
 // profile, a system under which it holds does not sustain the load.
 func judgeAbort(e *evidence) SLO {
 	a := e.aborted
-	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Limit, Basis: spec.Counted, Outcome: Fail}
+	out := SLO{Outcome: Fail, SLO: certificate.SLO{
+		Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Limit, Basis: spec.Counted,
+	}}
 	if a.Total > 0 {
 		samples, violations := int64(math.Round(a.Total)), int64(math.Round(a.Occurred))
 		out.Observed, out.Samples, out.Violations = pointer(a.Occurred/a.Total), &samples, &violations
@@ -74,13 +77,13 @@ func (e *evidence) abortText() string {
 	}
 	text := fmt.Sprintf("aborted %s %s", when, a)
 	if a.Guards() {
-		text += e.abortion().observedText() + "; that is a condition of the profile, not an SLO of the system"
+		text += observedText(e.abortion()) + "; that is a condition of the profile, not an SLO of the system"
 	}
 	return text
 }
 
 // observedText is the range of what was read: ", 31 % to 52 % observed".
-func (a *Abort) observedText() string {
+func observedText(a *Abort) string {
 	if len(a.Observed) == 0 {
 		return ""
 	}

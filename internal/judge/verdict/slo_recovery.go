@@ -29,20 +29,20 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 			possible++
 			continue
 		}
-		if s.Violates(*r.Recovered.Least) {
+		if s.Violates(*r.RecoveryMs.Least) {
 			broken++
 			end := r.Until.Unix()
-			if r.Recovered.Most != nil {
-				end = min(end, r.At.Add(time.Duration(*r.Recovered.Most*float64(time.Millisecond))).Unix())
+			if r.RecoveryMs.Most != nil {
+				end = min(end, r.At.Add(time.Duration(*r.RecoveryMs.Most*float64(time.Millisecond))).Unix())
 			}
 			out.Seconds = append(out.Seconds, record.Span{From: r.At.Unix(), To: end})
 		}
-		if r.Recovered.Most == nil || s.Violates(*r.Recovered.Most) {
+		if r.RecoveryMs.Most == nil || s.Violates(*r.RecoveryMs.Most) {
 			possible++
 		}
-		out.Lower = longer(out.Lower, r.Recovered.Least)
-		out.Upper = longer(out.Upper, r.Recovered.Most)
-		unbounded = unbounded || r.Recovered.Most == nil
+		out.Lower = longer(out.Lower, r.RecoveryMs.Least)
+		out.Upper = longer(out.Upper, r.RecoveryMs.Most)
+		unbounded = unbounded || r.RecoveryMs.Most == nil
 	}
 	if n == 0 || unseen && broken == 0 {
 		return newSLO(s, "ms")

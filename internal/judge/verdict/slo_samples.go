@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
@@ -92,7 +93,9 @@ func complement(lower, upper **float64) {
 // or in one, the rate was not sustained. Whether another run would sustain it is
 // inferred as for any share.
 func judgeThroughput(e *evidence) SLO {
-	out := SLO{Flow: e.flow(), Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Basis: spec.Counted, Outcome: Invalid}
+	out := SLO{Outcome: Invalid, SLO: certificate.SLO{
+		Flow: e.flow(), Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Basis: spec.Counted,
+	}}
 	completed := e.ended[metric.Completed]
 	out.Observed = ratio(completed, e.scheduled)
 	if out.Observed == nil {

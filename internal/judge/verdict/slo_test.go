@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
@@ -255,7 +256,7 @@ func TestUnitOfATrendWithoutData(t *testing.T) {
 }
 
 func TestUndecidedReason(t *testing.T) {
-	for want, s := range map[string]SLO{
+	for want, s := range map[string]certificate.SLO{
 		"has no data": {},
 		"has between 1 and 8 violations of 100 samples, 5 allowed": {Samples: pointer(int64(100)), AtLeast: pointer(int64(1)), AtMost: pointer(int64(8)), Allowed: pointer(int64(5))},
 		"has 5 violations of 100 samples, 5 allowed":               {Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5))},
@@ -263,7 +264,7 @@ func TestUndecidedReason(t *testing.T) {
 			Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5)), Basis: spec.Counted,
 		},
 	} {
-		if got := s.undecidedReason(); got != want {
+		if got := (SLO{SLO: s}).undecidedReason(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

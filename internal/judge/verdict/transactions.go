@@ -84,7 +84,7 @@ func (e *evidence) transactionOf(x record.Exemplar) Transaction {
 }
 
 // reasons are why a transaction is listed although it is not one of the slowest.
-func (t Transaction) reasons() (all []string) {
+func reasons(t Transaction) (all []string) {
 	if t.Outcome != metric.Completed {
 		all = append(all, "outcome "+t.Outcome)
 	}
@@ -105,7 +105,7 @@ func choose(all []Transaction) []int {
 	chosen := map[int]bool{}
 	count, by := map[string]int{}, map[string][]int{} // chosen ones, and all, by reason
 	for i, t := range all {
-		for _, r := range t.reasons() {
+		for _, r := range reasons(t) {
 			by[r] = append(by[r], i)
 		}
 	}
@@ -114,7 +114,7 @@ func choose(all []Transaction) []int {
 			return
 		}
 		chosen[i] = true
-		for _, r := range all[i].reasons() {
+		for _, r := range reasons(all[i]) {
 			count[r]++
 		}
 	}

@@ -43,7 +43,7 @@ func TestListedTransactions(t *testing.T) {
 		}
 		there, listed := map[string]int{}, map[string]int{}
 		for i, x := range all {
-			for _, r := range x.reasons() {
+			for _, r := range reasons(x) {
 				if there[r]++; slices.Contains(chosen, i) {
 					listed[r]++
 				}

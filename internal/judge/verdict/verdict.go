@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 )
@@ -19,7 +20,7 @@ type Verdict struct {
 	Judged      []record.Span // the judged seconds: the hold windows, truncated where the run was aborted
 	WindowOf    []int         // judged window of each of these spans, from 0
 	Outcomes    Outcomes
-	Latency     []Latency // the transaction first, then endpoints by name
+	Latency     map[string]Latency // of the transaction, by TransactionName, and of endpoints
 	Generator   Generator
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
@@ -35,62 +36,23 @@ type Verdict struct {
 
 // Flow is the result of one of the profile's flows.
 type Flow struct {
-	Name     string
-	Scenario string // path of its script
+	certificate.Flow
 	// Outcome is the worst of the flow's SLOs, and of the validity rules as far as they are
 	// about the flow.
-	Outcome    Outcome
-	Rate       Rate
-	Window     Window
-	Judged     []record.Span
-	WindowOf   []int
-	Outcomes   Outcomes
-	Latency    []Latency // the transaction first, then endpoints by name
-	Ledger     *Ledger   // nil: not compared
-	Recoveries []Recovery
+	Outcome  Outcome
+	Judged   []record.Span
+	WindowOf []int
 }
 
 // SLO is one condition on the system under test and its result.
 type SLO struct {
-	Flow       string // that it is on; empty: on the whole run
-	Metric     string // with its selector, as thresholds.json writes it
-	Expression string
-	Unit       string // of Observed and Limit: "ms", "share" or "count"
-	Limit      float64
-	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %; the outcome rests on the counts
-	// ObservedAtLeast and ObservedAtMost are between which values the true one lies, where
-	// coarse buckets of other senders do not tell it; Observed is the middle. ObservedAtMost
-	// is nil too where there is no such bound.
-	ObservedAtLeast, ObservedAtMost *float64
-	Lower                           *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
-	Upper                           *float64
-	// PlannedBasis is the basis required for a PASS. Basis is that of the outcome: this
-	// run alone, or the test at 95 % confidence.
-	PlannedBasis spec.Basis
-	Basis        spec.Basis
-	Samples      *int64
-	Violations   *int64 // exact; nil where only AtLeast and AtMost are known
-	AtLeast      *int64 // certain violations, where there is no exact counter
-	AtMost       *int64 // possible violations
-	Allowed      *int64 // most violations with which these samples keep the bound
-	// Cleared is the number of certain violations without the time that the generator
-	// itself added; nil for conditions that are not decided by samples.
-	Cleared *int64
-
-	// Of conditions that the inferred test may decide; nil for the others.
-	DesignEffect *float64 // nil also where there are too few seconds to estimate it; Effective is 0 then
-	Effective    *float64 // effective samples: Samples / DesignEffect
-	Needed       *float64 // effective samples needed for PASS
-	Correlation  *float64 // s, correlation time of neighbouring samples
-	LongEnough   bool     // the window is long enough, given Correlation, for 95 % confidence
-
-	// FailedWindow is the judged window, from 1, that breaks the condition: the only one with
-	// more violations than it allows, or the first that breaks it by itself where all windows
-	// together do not; nil if none does, or several together.
-	FailedWindow *int
-	// CloseWindow is the first judged window, from 1, with more violations than it
-	// allows but not enough to break the condition; nil if there is none.
-	CloseWindow *int
+	// SLO is the result as the certificate shows it, with rounded numbers. Its Observed of a
+	// percentile has the histogram's resolution of 0.28 %: the outcome rests on the counts. Its
+	// bounds are at stats.Alpha on each side, and nil where the samples do not bound it.
+	certificate.SLO
+	Outcome      Outcome
+	PlannedBasis spec.Basis // required for a PASS
+	LongEnough   bool       // the window is long enough, given Correlation, for 95 % confidence
 	// Seconds are those that broke the condition, where it is about an overload or a recovery;
 	// nil: it is about the judged windows, or holds.
 	Seconds []record.Span
@@ -108,21 +70,6 @@ type SLO struct {
 	// Doubt is why an SLO that holds by what was measured is undecided: the overload that it
 	// judges was not delivered, or cut short. Empty: it is decided, or close to its limit.
 	Doubt string
-
-	Outcome Outcome
-}
-
-// Latency describes a distribution in milliseconds.
-type Latency struct {
-	Name  string // TransactionName, or the endpoint's name
-	Count int64
-	Percentiles
-	Lower, Upper Percentiles // of the interval of each, each side at stats.Alpha
-	// AtLeast and AtMost are between which values a percentile or the maximum lies, where
-	// coarse buckets of other senders do not tell it; nil for the others, and where there is
-	// no upper value.
-	AtLeast, AtMost Ends
-	Max, Mean       *float64
 }
 
 // TransactionName is the name of the transaction's latency.

@@ -13,7 +13,7 @@ import (
 func TestCheckAsked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	made := aPlan()
-	made.Target, made.Thresholds, made.Overrides = "http://shop", Digest{"/elsewhere/thresholds.json", "sha256:1"}, map[string]string{"hold": "10m0s", "rate": "5"}
+	made.Target, made.Thresholds, made.Overrides = "http://shop", Digest{Path: "/elsewhere/thresholds.json", SHA256: "sha256:1"}, map[string]string{"hold": "10m0s", "rate": "5"}
 	w, err := Create(dir, made)
 	if err != nil {
 		t.Fatal(err)

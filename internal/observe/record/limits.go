@@ -18,10 +18,6 @@ const (
 	MaxDocument = 16 << 20
 	// MaxValues is the number of values and keys in it; of those facts, 520,000.
 	MaxValues = 1_000_000
-	// MaxCertificateValues is the same of certificate.json, of its signature, and of the
-	// thresholds beside a re-judged one, of which more is made in memory. A certificate with
-	// 20 flows of 20 SLOs has 30,000.
-	MaxCertificateValues = 200_000
 	// maxDocuments is how many bytes of earlier runs are read to look for those of a profile, of
 	// plans or of certificates. A plan has 4 to 10 kB, and a certificate 30 to 400 kB.
 	maxDocuments = 64 << 20

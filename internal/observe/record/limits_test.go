@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
@@ -510,7 +511,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	all := strings.Join(strings.Fields(string(text)), " ")
 	for _, want := range []string{
 		fmt.Sprintf("%d MiB, %s values and keys", MaxDocument>>20, grouped(MaxValues)),
-		grouped(MaxCertificateValues) + " values and keys",
+		grouped(signature.MaxValues) + " values and keys",
 		fmt.Sprintf("the newest with %d MiB of plans, and of certificates", maxDocuments>>20),
 		"files and folders | " + grouped(maxFiles),
 		fmt.Sprintf("of %d GiB or more | %d %% of their sizes", sparseBytes>>30, 100/sparseShare),

@@ -64,7 +64,7 @@ func (e Environment) masked() Environment {
 		for i := range builds {
 			builds[i].Metric, builds[i].Labels = mask.Cut(builds[i].Metric, maxName), saidBy(builds[i].Labels)
 		}
-		e.Service = &Service{builds}
+		e.Service = &Service{Builds: builds}
 	}
 	return e
 }

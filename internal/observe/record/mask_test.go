@@ -117,7 +117,7 @@ func TestLongTextsAreCut(t *testing.T) {
 		name := fmt.Sprint(i, long)
 		e.Database.Instruments, e.Database.Variables[name] = append(e.Database.Instruments, name), long
 	}
-	e.Service = &Service{[]Build{{Metric: long, Labels: map[string]string{long: long}}}}
+	e.Service = &Service{Builds: []Build{{Metric: long, Labels: map[string]string{long: long}}}}
 	f.Stopped, f.Ledger.Reason, f.Collectors = "worker/0 "+long, long, []Collect{{Reason: long}}
 	for i := range spec.MaxFleet {
 		f.Workers = append(f.Workers, Worker{Source: metric.WorkerSource(i), Error: long, Logged: long, Pod: &Pod{Reason: long}})

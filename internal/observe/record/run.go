@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/spec"
@@ -44,20 +45,15 @@ type Plan struct {
 	Overrides  map[string]string `json:"overrides,omitempty"` // profile values that the command line changed: "rate", "hold"
 }
 
-// Digest names a file and its content.
-type Digest struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
-}
-
-// Tool is the program that made the record.
-type Tool struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // commit of the build; empty: unknown
-	Dirty    bool   `json:"dirty"`              // built from modified sources, or unknown
-	Go       string `json:"go"`
-	K6       string `json:"k6"`
-}
+// These stand in the certificate as in the record.
+type (
+	Digest   = certificate.Digest
+	Tool     = certificate.Tool
+	Host     = certificate.Host
+	Database = certificate.Database
+	Service  = certificate.Service
+	Build    = certificate.Build
+)
 
 // Environment is evidence/environment.json: where the run took place.
 type Environment struct {
@@ -78,35 +74,6 @@ type WorkerHost struct {
 	Host   Host    `json:"host"`
 	Pod    string  `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
 	Node   string  `json:"node,omitempty"` // that the pod runs on
-}
-
-// Host describes one machine.
-type Host struct {
-	Name   string `json:"name"`
-	OS     string `json:"os"`
-	Kernel string `json:"kernel"`
-	CPU    string `json:"cpu"`    // model
-	CPUs   int    `json:"cpus"`   // available to this process
-	Memory int64  `json:"memory"` // bytes
-}
-
-// Database describes the server and the settings that decide durability and speed.
-type Database struct {
-	Flavour     string            `json:"flavour"` // "mysql", "mariadb", "postgresql"
-	Version     string            `json:"version"`
-	Variables   map[string]string `json:"variables" jsonschema:"nullable"`
-	Instruments []string          `json:"instruments,omitempty"` // turned on for the run and restored after it
-}
-
-// Service is what the system under test reports about itself.
-type Service struct {
-	Builds []Build `json:"builds"` // sorted by metric
-}
-
-// Build is a gauge like app_build_info, whose labels describe the build.
-type Build struct {
-	Metric string            `json:"metric"`
-	Labels map[string]string `json:"labels" jsonschema:"nullable"` // "version", "revision", ...
 }
 
 // Facts is evidence/facts.json: what happened, written when the record is sealed.

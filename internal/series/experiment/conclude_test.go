@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/stats/effect"
 	"assay.dev/assay/internal/judge/verdict"

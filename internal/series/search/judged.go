@@ -101,10 +101,8 @@ func Rest(v verdict.Verdict) time.Duration {
 	if timedOut, dropped := v.Outcomes.TimedOut, v.Outcomes.Dropped; timedOut != nil && dropped != nil && *timedOut+*dropped == 0 {
 		return 0
 	}
-	for _, l := range v.Latency {
-		if l.Name == verdict.TransactionName && l.Max != nil {
-			return min(maxRest, time.Duration(*l.Max*float64(time.Millisecond)))
-		}
+	if slowest := v.Latency[verdict.TransactionName].Max; slowest != nil {
+		return min(maxRest, time.Duration(*slowest*float64(time.Millisecond)))
 	}
 	return maxRest
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
@@ -71,10 +72,10 @@ func TestCheckSamples(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	observed := 347.6
-	broken := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Fail}
-	undecided := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Inconclusive}
+	broken := verdict.SLO{Outcome: verdict.Fail, SLO: certificate.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms"}}
+	undecided := verdict.SLO{Outcome: verdict.Inconclusive, SLO: certificate.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms"}}
 	rule := func(id string, o verdict.Outcome) verdict.Rule {
-		return verdict.Rule{ID: id, Outcome: o, Detail: "why"}
+		return verdict.Rule{Outcome: o, Rule: certificate.Rule{ID: id, Detail: "why"}}
 	}
 	invalid := func(rules ...string) (v verdict.Verdict) {
 		v.Outcome = verdict.Invalid
@@ -91,7 +92,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"pass": {verdict.Verdict{Outcome: verdict.Pass, SLOs: []verdict.SLO{held}}, Clear, ""},
 		"fail": {verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held, broken}}, Broken, "transaction_duration p(95)<250, 348 ms observed"},
-		"lost": {verdict.Verdict{Outcome: verdict.LostWrite, Ledger: &verdict.Ledger{Missing: 3}}, Broken, "ledger missing==0, 3 observed"},
+		"lost": {verdict.Verdict{Outcome: verdict.LostWrite, Ledger: &certificate.Ledger{Missing: 3}}, Broken, "ledger missing==0, 3 observed"},
 		"saturated": {
 			verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held}, Rules: []verdict.Rule{rule("steady", verdict.Fail)}}, Broken, "steady: why",
 		},
@@ -112,7 +113,7 @@ func TestJudge(t *testing.T) {
 		"the record":              {invalid("frames", "generator-drops"), Void, "frames: why"},
 		"no rule says why":        {invalid(), Void, ""},
 		"an SLO without any samples": {
-			verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{rule("offered", verdict.Invalid)}, SLOs: []verdict.SLO{{Metric: "m", Expression: "e", Outcome: verdict.Invalid}}},
+			verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{rule("offered", verdict.Invalid)}, SLOs: []verdict.SLO{{Outcome: verdict.Invalid, SLO: certificate.SLO{Metric: "m", Expression: "e"}}}},
 			Void, "m e",
 		},
 	} {
@@ -129,19 +130,19 @@ func TestJudge(t *testing.T) {
 // how long, up to a limit.
 func TestRest(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	slowest := func(ms float64) []verdict.Latency {
-		return []verdict.Latency{{Name: verdict.TransactionName, Max: &ms}, {Name: "pay"}}
+	slowest := func(ms float64) map[string]certificate.Latency {
+		return map[string]certificate.Latency{verdict.TransactionName: {Max: &ms}, "pay": {}}
 	}
 	for want, v := range map[time.Duration]verdict.Verdict{
-		0:               {Outcomes: verdict.Outcomes{Failed: n(100), TimedOut: n(0), Dropped: n(0)}, Latency: slowest(8000)},
-		3 * time.Second: {Outcomes: verdict.Outcomes{TimedOut: n(1)}, Latency: slowest(3000)},
-		maxRest:         {Outcomes: verdict.Outcomes{Dropped: n(1)}, Latency: slowest(60_000)},
+		0:               {Outcomes: certificate.Outcomes{Failed: n(100), TimedOut: n(0), Dropped: n(0)}, Latency: slowest(8000)},
+		3 * time.Second: {Outcomes: certificate.Outcomes{TimedOut: n(1)}, Latency: slowest(3000)},
+		maxRest:         {Outcomes: certificate.Outcomes{Dropped: n(1)}, Latency: slowest(60_000)},
 	} {
 		if got := Rest(v); got != want {
 			t.Errorf("%s, want %s: %+v", got, want, v.Outcomes)
 		}
 	}
-	if got := Rest(verdict.Verdict{Outcomes: verdict.Outcomes{Dropped: n(1)}}); got != maxRest {
+	if got := Rest(verdict.Verdict{Outcomes: certificate.Outcomes{Dropped: n(1)}}); got != maxRest {
 		t.Errorf("%s without a latency, want %s", got, maxRest)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
@@ -69,7 +70,7 @@ func certified(scale float64) []byte {
 	if data, ok := certificates.Load(scale); ok {
 		return data.([]byte)
 	}
-	data, err := certificate.Marshal(certificate.Of(synthetic.New(synthetic.Profile(), 1, system(scale)).Record()))
+	data, err := certificate.Marshal(build.Of(synthetic.New(synthetic.Profile(), 1, system(scale)).Record()))
 	if err != nil {
 		panic(err) // a certificate that is always the same
 	}

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/series/search"
 )
 
@@ -44,7 +43,7 @@ func TestPage(t *testing.T) {
 			"FAIL: it failed. The pool is too small.",
 		},
 		"errors": {
-			Document{Modes: []Mode{{Name: "bulk", Certificate: certificate.Certificate{Errors: []verdict.Error{{Where: "service", Class: "too many connections", Count: 3}}}}}},
+			Document{Modes: []Mode{{Name: "bulk", Certificate: certificate.Certificate{Errors: []certificate.Error{{Where: "service", Class: "too many connections", Count: 3}}}}}},
 			"service: too many connections 3",
 		},
 	} {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"

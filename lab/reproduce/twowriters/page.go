@@ -1,7 +1,7 @@
 package twowriters
 
 import (
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	certificates "assay.dev/assay/internal/judge/certificate/report"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/lab/reproduce"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/quantity"
 )
 
@@ -27,7 +26,7 @@ func abort(c certificate.Certificate) []page.Block {
 }
 
 // abortNote says what the abort means for the verdict.
-func abortNote(a verdict.Abort) string {
+func abortNote(a certificate.Abort) string {
 	text := "A condition of the profile stopped the run to protect " + a.Protects
 	switch {
 	case a.SLO:
@@ -42,12 +41,12 @@ func abortNote(a verdict.Abort) string {
 }
 
 // heldText is from when to when the condition held.
-func heldText(a verdict.Abort) string {
+func heldText(a certificate.Abort) string {
 	return a.From.UTC().Format("15:04:05") + " to " + a.To.UTC().Format("15:04:05")
 }
 
 // observedRange is between which values the readings lie.
-func observedRange(a verdict.Abort) string {
+func observedRange(a certificate.Abort) string {
 	if len(a.Observed) == 0 {
 		return quantity.NoData
 	}

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/testing/synthetic"
@@ -23,7 +24,7 @@ func abortedBy(a record.Abort, late bool) certificate.Certificate {
 		a.Observed = append(a.Observed, record.Reading{Second: a.From + int64(i), Value: v})
 	}
 	c.Run.Facts.Aborted, c.Run.Facts.Stopped = &a, "aborted "+a.String()
-	return certificate.Of(c.Record())
+	return build.Of(c.Record())
 }
 
 // aborted are the certificates of runs that a condition stopped.

@@ -3,8 +3,7 @@ package report
 import (
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate"
-	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 )
 
@@ -33,7 +32,7 @@ func anyCertificate(rt *rapid.T) certificate.Certificate {
 			Verdict: rapid.OneOf(outcome, rapid.Just(certificate.Limitation)).Draw(rt, "of the rule"),
 			Detail:  text.Draw(rt, "detail"), Advice: text.Draw(rt, "advice"),
 		})
-		c.Latency[text.Draw(rt, "endpoint")] = certificate.Latency{Percentiles: verdict.Percentiles{P50: number.Draw(rt, "p50")}, Max: number.Draw(rt, "max")}
+		c.Latency[text.Draw(rt, "endpoint")] = certificate.Latency{Percentiles: certificate.Percentiles{P50: number.Draw(rt, "p50")}, Max: number.Draw(rt, "max")}
 		c.Waits = append(c.Waits, certificate.Wait{Event: text.Draw(rt, "event"), Class: text.Draw(rt, "class"), AAS: 1, Inferred: true})
 		c.Split = append(c.Split, certificate.Split{
 			Component: text.Draw(rt, "component"), MsPerTransaction: number.Draw(rt, "ms"), BaselineMsPerTransaction: number.Draw(rt, "before"),

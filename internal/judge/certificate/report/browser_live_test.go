@@ -20,7 +20,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/testing/budget"
 )
@@ -210,7 +211,7 @@ func TestGaugeIsDrawn(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)
 	r := queueRun()
-	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r), ""))
+	html, err := page.HTML(Full(build.Of(r), NewTimeline(r), ""))
 	if err != nil {
 		t.Fatal(err)
 	}

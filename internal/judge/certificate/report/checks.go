@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/metric"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/quantity"
@@ -66,7 +66,7 @@ func flows(c certificate.Certificate) []page.Block {
 }
 
 // after is a time in seconds, which is known to lie between two values.
-func after(b verdict.Between) string {
+func after(b certificate.Between) string {
 	switch {
 	case b.Least == nil:
 		return quantity.NoData

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/testing/metrictest"
@@ -23,7 +23,7 @@ func TestCoarseValuesAreShownAsIntervals(t *testing.T) {
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "checkout"), metrictest.Explicit(t, []float64{50, 100, 250}, 20, 20, 120, 120, 300)),
 		}})
 	}
-	made := certificate.Of(c.Record())
+	made := build.Of(c.Record())
 	text := string(page.Markdown(Report(made, "")))
 	for _, want := range []string{
 		"100 ms to 250 ms", "at least 250 ms", "| checkout | 150 | 100 to 250 | over 250 | over 250 | over 250 | over 250 | over 250 | 116 |",

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -45,7 +45,7 @@ func TestGaugeWithoutReadings(t *testing.T) {
 			t.Errorf("second %d is %g", second, *values[second])
 		}
 	}
-	html, err := page.HTML(Full(certificate.Of(r), timeline, ""))
+	html, err := page.HTML(Full(build.Of(r), timeline, ""))
 	if err != nil || strings.Contains(string(html), "unsupported value") {
 		t.Errorf("the charts cannot be written: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/testing/budget"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
 )
 

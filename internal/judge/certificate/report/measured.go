@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/diagnose"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/verdict"
@@ -39,7 +39,7 @@ func latency(c certificate.Certificate, limit int) page.Section {
 	}
 	for _, name := range names {
 		l := c.Latency[name]
-		least, most := cmp.Or(l.AtLeast, &verdict.Ends{}), cmp.Or(l.AtMost, &verdict.Ends{})
+		least, most := cmp.Or(l.AtLeast, &certificate.Ends{}), cmp.Or(l.AtMost, &certificate.Ends{})
 		t.Rows = append(t.Rows, page.Cells(
 			name, quantity.Count(&l.Count), between(l.P50, least.P50, most.P50), between(l.P90, least.P90, most.P90),
 			between(l.P95, least.P95, most.P95), between(l.P99, least.P99, most.P99), between(l.P999, least.P999, most.P999),
@@ -136,7 +136,7 @@ func ledger(c certificate.Certificate) page.Block {
 	return section("Ledger", page.Paragraph{Text: ledgerText(c.Ledger)})
 }
 
-func ledgerText(l *verdict.Ledger) string {
+func ledgerText(l *certificate.Ledger) string {
 	if l == nil {
 		return "not compared"
 	}

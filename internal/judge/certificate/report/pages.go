@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/quantity"
 )

@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
@@ -25,7 +26,7 @@ var (
 	certificates = sync.OnceValue(func() map[string][]byte {
 		all := map[string][]byte{}
 		for name, r := range records() {
-			data, err := certificate.Marshal(certificate.Of(r))
+			data, err := certificate.Marshal(build.Of(r))
 			if err != nil {
 				panic(err)
 			}

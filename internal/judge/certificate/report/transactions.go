@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/quantity"
 )
@@ -20,7 +19,7 @@ func transactions(c certificate.Certificate, limit int) []page.Block {
 	if len(c.Transactions) == 0 {
 		return nil
 	}
-	several := slices.ContainsFunc(c.Transactions, func(t verdict.Transaction) bool { return t.Scenario != c.Transactions[0].Scenario })
+	several := slices.ContainsFunc(c.Transactions, func(t certificate.Transaction) bool { return t.Scenario != c.Transactions[0].Scenario })
 	table := page.Table{
 		Columns: slices.Concat(page.Words("trace id", "scheduled"), page.Numbers("ms"), page.Words("ended", "sampled"), []page.Column{{Name: "violates", Kind: page.Prose}}), Limit: limit,
 	}
@@ -41,7 +40,7 @@ func transactions(c certificate.Certificate, limit int) []page.Block {
 // transactionsSummary names the slowest one with which something is wrong; nothing if there
 // is none.
 func transactionsSummary(c certificate.Certificate) []page.Block {
-	i := slices.IndexFunc(c.Transactions, func(t verdict.Transaction) bool {
+	i := slices.IndexFunc(c.Transactions, func(t certificate.Transaction) bool {
 		return t.Outcome != metric.Completed || len(t.Violates) > 0
 	})
 	if i < 0 {
@@ -56,7 +55,7 @@ func transactionsSummary(c certificate.Certificate) []page.Block {
 }
 
 // ended is how a transaction ended.
-func ended(t verdict.Transaction) string {
+func ended(t certificate.Transaction) string {
 	text := strings.ReplaceAll(t.Outcome, "_", " ")
 	if t.Error != "" {
 		text += ": " + t.Error

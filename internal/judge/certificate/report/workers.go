@@ -5,9 +5,8 @@ package report
 import (
 	"slices"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/quantity"
 )
 
@@ -19,7 +18,7 @@ func workers(c certificate.Certificate) []page.Block {
 		return nil
 	}
 	names := []string{"worker", "host"}
-	inCluster := slices.ContainsFunc(fleet, func(w verdict.Worker) bool { return w.Pod != "" })
+	inCluster := slices.ContainsFunc(fleet, func(w certificate.Worker) bool { return w.Pod != "" })
 	if inCluster {
 		names = append(names, "pod", "node")
 	}
@@ -52,7 +51,7 @@ func workers(c certificate.Certificate) []page.Block {
 }
 
 // frames are those received, of those expected if some are missing.
-func frames(w verdict.Worker) string {
+func frames(w certificate.Worker) string {
 	received, expected := quantity.Count(&w.FramesReceived), quantity.Count(w.FramesExpected)
 	if received == expected {
 		return received

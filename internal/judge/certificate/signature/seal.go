@@ -7,25 +7,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"assay.dev/assay/internal/observe/record"
 )
 
-// Sealer seals records with a key. A seal is a run's signature over its record: a run that
+// sealer seals records with a key. A seal is a run's signature over its record: a run that
 // had the key has ended with this evidence. Nothing but a run makes one, so that a
 // certificate says by it whether somebody else may have put its record together.
-type Sealer struct{ key PrivateKey }
+type sealer struct{ key PrivateKey }
 
-// NewSealer seals with a key; nil without one.
-func NewSealer(key *PrivateKey) record.Sealer {
+// NewSealer is a record.Sealer that seals with a key; nil without one.
+func NewSealer(key *PrivateKey) interface {
+	Seal(run string, manifest []byte) ([]byte, error)
+	Verify(seal []byte, run string, manifest []byte) error
+} {
 	if key == nil {
 		return nil
 	}
-	return Sealer{*key}
+	return sealer{*key}
 }
 
 // Seal implements record.Sealer.
-func (s Sealer) Seal(run string, manifest []byte) ([]byte, error) {
+func (s sealer) Seal(run string, manifest []byte) ([]byte, error) {
 	predicate, err := sealPredicate(run)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (s Sealer) Seal(run string, manifest []byte) ([]byte, error) {
 }
 
 // Verify implements record.Sealer.
-func (s Sealer) Verify(seal []byte, run string, manifest []byte) error {
+func (s sealer) Verify(seal []byte, run string, manifest []byte) error {
 	return VerifySeal(seal, s.key.Public(), run, sha256Of(manifest))
 }
 

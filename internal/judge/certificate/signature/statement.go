@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/observe/record"
 )
 
 // Constants of every statement.
@@ -26,6 +25,11 @@ const (
 	SealType      = "https://assay.dev/seal/v1" // predicate type of a seal
 	SubjectName   = "evidence/manifest.json"
 )
+
+// MaxValues is the number of values and keys up to which certificate.json is read, its
+// signature, and the thresholds beside a re-judged one, of which more is made in memory than
+// of other documents. A certificate with 20 flows of 20 SLOs has 30,000.
+const MaxValues = 200_000
 
 // Statement is the signed statement: this certificate was issued on the evidence with
 // this manifest, and these files show it. Of a seal: a run has ended with this evidence.
@@ -110,7 +114,7 @@ func (s Statement) marshal() ([]byte, error) {
 // parseStatement reads a statement of a type, and refuses one that marshal would not write.
 func parseStatement(payload []byte, predicateType string) (Statement, error) {
 	var known intoto.Statement
-	if foreign.CheckJSON(payload, record.MaxCertificateValues) != nil || protojson.Unmarshal(payload, &known) != nil {
+	if foreign.CheckJSON(payload, MaxValues) != nil || protojson.Unmarshal(payload, &known) != nil {
 		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	if err := known.Validate(); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/internal/judge/certificate"
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/testing/comparetest"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certificate
-
-// SchemaVersion is the semantic version of certificate.json: fields are added, never renamed.
-// 1.1.0 has added judged_by.
-const SchemaVersion = "1.1.0"
+package audit
 
 // wording are the fields, anywhere in a certificate, that say in words what other fields
 // decide or measure. Builds may word them differently.
@@ -13,9 +9,9 @@ var wording = map[string]bool{
 	"judged_by": true, // names the build, which is compared by itself
 }
 
-// IsWording reports whether a field of a certificate, with its decoded value (nil: the field
+// isWording reports whether a field of a certificate, with its decoded value (nil: the field
 // is missing), is wording: text, a list of texts, or the name of the build.
-func IsWording(name string, value any) bool {
+func isWording(name string, value any) bool {
 	if _, object := value.(map[string]any); object && name != "judged_by" {
 		return false // the digests of the evidence
 	}

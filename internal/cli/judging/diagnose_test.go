@@ -1,19 +1,21 @@
-package certificate
+package judging
 
 import (
 	"encoding/json"
 	"testing"
 
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
-func TestMarshalDiagnosis(t *testing.T) {
-	c := certify(synthetic.Examples()["fail"])
-	text, err := MarshalDiagnosis(c)
+func TestDiagnosis(t *testing.T) {
+	c := build.Of(synthetic.Examples()["fail"])
+	text, err := diagnosis(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got Certificate
+	var got certificate.Certificate
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package certificate
+package build
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/testing/synthetic"
 )
@@ -24,12 +25,12 @@ func TestGaugeSLO(t *testing.T) {
 			})
 		}
 	}
-	made := certify(c.Record())
-	data, err := Marshal(made)
+	made := Of(c.Record())
+	data, err := certificate.Marshal(made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Validate(data); err != nil {
+	if err := certificate.Validate(data); err != nil {
 		t.Error(err)
 	}
 	var read struct{ SLOs []map[string]any }

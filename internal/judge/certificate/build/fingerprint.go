@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package certificate
+package build
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
 	"assay.dev/assay/internal/judge/verdict"
-	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -75,34 +72,4 @@ func unchanged(r record.Run, v verdict.Verdict) *bool {
 	}
 	none := slices.Max(others) == 0
 	return &none
-}
-
-// DatabaseChanges lists the differences between a database then and now.
-func DatabaseChanges(was, is record.Database) (all []string) {
-	change := func(what, was, is string) {
-		was, is = mask.Text(was), mask.Text(is) // as the record has them
-		if was != is {
-			all = append(all, fmt.Sprintf("%s was %s, is %s", what, orNotSet(was), orNotSet(is)))
-		}
-	}
-	change("the flavour", was.Flavour, is.Flavour)
-	change("the version", was.Version, is.Version)
-	names := slices.Collect(maps.Keys(was.Variables))
-	for name := range is.Variables {
-		if _, ok := was.Variables[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		change(name, was.Variables[name], is.Variables[name])
-	}
-	return all
-}
-
-func orNotSet(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return value
 }

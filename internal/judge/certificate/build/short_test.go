@@ -1,10 +1,11 @@
-package certificate
+package build
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/schematest"
@@ -31,7 +32,7 @@ func TestShortAndManyWindows(t *testing.T) {
 					spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 20 + float64(i%2), For: time.Duration(s) * time.Second, Judge: true})
 			}
 			c := Of(synthetic.New(p, 1, system).Record())
-			data, err := Marshal(c)
+			data, err := certificate.Marshal(c)
 			if err != nil {
 				t.Errorf("%s, windows of %v s: %v", name, holds, err)
 				continue

@@ -31,23 +31,3 @@ func Parse(data []byte) (c Certificate, err error) {
 	}
 	return c, err
 }
-
-func round(v *float64) *float64 {
-	if v == nil {
-		return nil
-	}
-	short := document.Round(*v)
-	return &short
-}
-
-// roundNear rounds a value that is compared with a limit, unless rounding would move
-// it to the limit or across it: a reader would see 0.01 violate rate<=0.01.
-func roundNear(v *float64, limit float64) *float64 {
-	if v == nil {
-		return nil
-	}
-	if short := document.Round(*v); (short < limit) == (*v < limit) && (short > limit) == (*v > limit) {
-		return &short
-	}
-	return v
-}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/message"
 
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/judge/certificate/signature"
 )
 
 const schemaFile = "certificate.schema.json"
@@ -26,7 +26,7 @@ func Validate(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := foreign.CheckJSON(data, record.MaxCertificateValues); err != nil {
+	if err := foreign.CheckJSON(data, signature.MaxValues); err != nil {
 		return fmt.Errorf("parse certificate: %w", err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))

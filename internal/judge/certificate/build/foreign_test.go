@@ -1,4 +1,4 @@
-package certificate
+package build
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/testing/metrictest"
@@ -41,11 +42,11 @@ func TestCoarseSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := Marshal(certify(sealed))
+		data, err := certificate.Marshal(Of(sealed))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Validate(data); err != nil {
+		if err := certificate.Validate(data); err != nil {
 			t.Error(err)
 		}
 		all = append(all, data)
