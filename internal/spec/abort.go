@@ -55,13 +55,13 @@ type abortKind struct {
 func (a Abort) kind() abortKind {
 	switch d, watched := a.watched(); {
 	case a.Neighbour != nil:
-		return abortKind{metric.NeighbourErrors, "the neighbour " + a.Metric, unitShare, "rate", "rate>SHARE", example["neighbour-threshold"]}
+		return abortKind{metric.NeighbourErrors, "the neighbour " + a.Metric, unitShare, "rate", "rate>SHARE", `"threshold": "rate>0.05 for 10s"`}
 	case a.Gauge != nil:
 		protects := "the service"
 		if u, err := url.Parse(a.Gauge.URL); a.Gauge.URL != "" && err == nil {
 			protects = "what " + u.Host + " reports"
 		}
-		return abortKind{metric.AbortGauge, protects, "", "max", "max>LIMIT", example["gauge-threshold"]}
+		return abortKind{metric.AbortGauge, protects, "", "max", "max>LIMIT", `"threshold": "max>20 for 10s"`}
 	case watched:
 		k := abortKind{a.Metric, d.Protects, d.Unit, "max", "max>LIMIT", fmt.Sprintf(`"abort": {%q: %q}`, d.Name, d.Abort)}
 		if d.Kind == metric.Counter {
@@ -69,7 +69,7 @@ func (a Abort) kind() abortKind {
 		}
 		return k
 	}
-	return abortKind{a.Metric, "the target", unitShare, "rate", "rate>SHARE", example["abort"]}
+	return abortKind{a.Metric, "the target", unitShare, "rate", "rate>SHARE", `"abort": {"http_req_failed": "rate>0.5 for 10s"}`}
 }
 
 // Unit is that of Limit and of the readings; empty for a count.

@@ -3,15 +3,16 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"assay.dev/assay/internal/observe/metric"
-
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay.dev/assay/internal/observe/metric"
 )
 
 // abortForm is the grammar of all conditions.
@@ -28,15 +29,12 @@ func abortable() (names []string) {
 // abort reads the conditions under which a run is stopped. They apply to a whole
 // metric, without tags: the target is overloaded as a whole, not by endpoint.
 func (r *reader) abort(n *node) (all []Abort) {
-	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
-		return nil
-	}
-	for _, c := range n.children {
+	for _, c := range n.all() {
 		a, read := Abort{Metric: c.name, At: r.position(c)}, r.abortOnMetric
 		if c.kind == jsontext.KindBeginObject {
 			read = r.abortOnSource
 		}
-		if read(c, &a) {
+		if !c.bad && read(c, &a) {
 			all = append(all, a)
 		}
 	}
@@ -56,24 +54,17 @@ func (r *reader) abortOnMetric(c *node, a *Abort) bool {
 		r.failKey(c, a.Metric+" is not a rate", hint)
 		return false
 	}
-	if lacking, next := lacksKey(watched, c.parent.parent, "read"); lacking != "" {
+	if lacking, next := r.lacksKey(watched, c.parent.parent, "read"); lacking != "" {
 		r.failKey(c, lacking, next)
-		return false
-	}
-	if !r.is(c, jsontext.KindString, example["abort"]) {
 		return false
 	}
 	problem, next := a.parse(c.text)
 	if problem == "" {
 		return true
 	}
-	// Of a name that no metric has, only a rate that the script registers may be meant.
-	if near, found := nearest(a.Metric, abortable()); !ok && !known && (found || strings.Contains(c.text, "max")) {
-		problem = "unknown metric " + quote(a.Metric)
-		if found {
-			problem += fmt.Sprintf(": did you mean %q?", near)
-		}
-		r.failKey(c, problem, hint)
+	// A name that no metric has may be meant only as a rate that the script registers.
+	if _, near := nearest(a.Metric, abortable()); !ok && !known && (near || strings.Contains(c.text, "max")) {
+		r.failKey(c, unknown("metric", a.Metric, abortable()), hint)
 		return false
 	}
 	r.fail(c, problem, next)
@@ -82,28 +73,19 @@ func (r *reader) abortOnMetric(c *node, a *Abort) bool {
 
 // abortOnSource reads a condition on something that is read for it alone.
 func (r *reader) abortOnSource(c *node, a *Abort) bool {
-	if !profileName.MatchString(a.Metric) {
-		r.failKey(c, badName("gauge or neighbour", a.Metric), "")
+	if problem, hint := nameFault("gauge or neighbour")(a.Metric); problem != "" {
+		r.failKey(c, problem, hint)
 	} else if _, ok := metric.Find(a.Metric); ok {
-		r.failKey(c, a.Metric+" is a metric: a gauge or a neighbour needs another name", "write for example "+exampleOf(c))
+		r.failKey(c, a.Metric+" is a metric: a gauge or a neighbour needs another name", r.hint(c, nil))
 	}
-	r.object(c, []string{"threshold"}, []string{"gauge", "neighbour"})
-	gauge, neighbour := c.get("gauge"), c.get("neighbour")
-	if gauge != nil && neighbour != nil || !c.mayHave("gauge") && !c.mayHave("neighbour") {
-		r.fail(c, `want either "gauge" or "neighbour"`, "write for example "+exampleOf(c))
-	}
-	if gauge != nil {
-		g := r.gauge(gauge)
-		a.Gauge = &g
-	}
-	if neighbour != nil {
-		b := r.neighbour(neighbour)
-		a.Neighbour = &b
+	r.fill(c.get("gauge"), &a.Gauge)
+	r.fill(c.get("neighbour"), &a.Neighbour)
+	if b := a.Neighbour; b != nil && b.Errors == "" {
+		b.Timeout = cmp.Or(b.Timeout, DefaultHealthTimeout)
 	}
 	threshold := c.get("threshold")
 	// Without a source, or with both, it is not known what the expression is of.
-	known := (gauge == nil) != (neighbour == nil) && c.mayHave("gauge") != c.mayHave("neighbour")
-	if !r.is(threshold, jsontext.KindString, exampleOf(threshold)) || !known {
+	if threshold == nil || threshold.bad || (a.Gauge == nil) == (a.Neighbour == nil) {
 		return false
 	}
 	a.At = r.position(threshold)

@@ -64,9 +64,9 @@ var stated = []statedDefault{
 	length("load.hold", "phases/properties/hold", spec.DefaultHold),
 	length("load.cooldown", "phases/properties/cooldown", spec.DefaultCooldown),
 	length("timeout", "profile/properties/timeout", spec.DefaultTimeout),
-	{"marking.header", "profile/properties/marking/oneOf/1/properties/header", spec.DefaultMarkingHeader},
-	{"marking.sampled", "profile/properties/marking/oneOf/1/properties/sampled", fmt.Sprint(spec.DefaultSampled)},
-	{"marking.baggage", "profile/properties/marking/oneOf/1/properties/baggage", "true"},
+	{"marking.header", "profile/properties/marking/then/properties/header", spec.DefaultMarkingHeader},
+	{"marking.sampled", "profile/properties/marking/then/properties/sampled", fmt.Sprint(spec.DefaultSampled)},
+	{"marking.baggage", "profile/properties/marking/then/properties/baggage", "true"},
 }
 
 type statedDefault struct {
@@ -90,12 +90,7 @@ func TestSchemaStatesTheDefaults(t *testing.T) {
 	property := func(path string) map[string]any {
 		at := schema["$defs"].(map[string]any)
 		for step := range strings.SplitSeq(path, "/") {
-			switch in := at[step].(type) {
-			case map[string]any:
-				at = in
-			case []any: // of alternatives the second, the object
-				at = map[string]any{"1": in[1]}
-			}
+			at, _ = at[step].(map[string]any)
 		}
 		return at
 	}

@@ -3,17 +3,10 @@
 package spec
 
 import (
-	_ "embed"
 	"path"
 	"strings"
 	"time"
 )
-
-// ExperimentSchema is the JSON Schema (draft 2020-12) of experiment files, for
-// editors. DecodeExperiment does not use it.
-//
-//go:embed experiment.schema.json
-var ExperimentSchema []byte
 
 // Experiment is a decoded experiment file: one profile, run under several variants
 // of its environment.
@@ -52,7 +45,7 @@ type Variant struct {
 	Database    []string  // options of the local stack's server, which is started with them
 	Service     []string  // flags of the local stack's service, which is started with them
 	Command     *Commands // a program, and the program that undoes it
-	Readers     int       // of the binlog, as replicas are
+	Readers     int       `json:"binlog_readers"` // of the binlog, as replicas are
 }
 
 // Setting is a global variable of the database.

@@ -48,100 +48,14 @@ func (f Fault) String() string {
 // Ends reports whether something is done to end the fault.
 func (f Fault) Ends() bool { return f.Node != "" || len(f.Undo) > 0 }
 
-// faultList reads the faults of a profile.
-func (r *reader) faultList(n *node) (all []Fault) {
-	if n == nil {
-		return nil
-	}
-	if !r.is(n, jsontext.KindBeginArray, exampleOf(n)) {
-		return nil
-	}
-	if len(n.children) == 0 {
-		r.fail(n, "want at least one fault", "write for example "+exampleOf(n))
-	}
-	for _, c := range n.children {
-		if f, ok := r.fault(c); ok {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-func (r *reader) fault(n *node) (f Fault, ok bool) {
-	if !r.object(n, []string{"at", "do"}, []string{"node", "for", "undo"}) {
-		return f, false
-	}
-	f.At, ok = r.offset(n.get("at"))
-	if c := n.get("for"); c != nil {
-		var valid bool
-		f.For, valid = r.offset(c)
-		if valid && f.For == 0 {
-			r.fail(c, `"for" must be above 0`, "omit it if the fault lasts until the end of the load")
-		}
-		ok = ok && valid
-	}
-	do := n.get("do")
-	switch {
-	case do == nil:
-		return f, false
-	case do.kind == jsontext.KindBeginArray:
-		f.Run = r.command(do)
-		if c := n.get("node"); c != nil {
-			r.failKey(c, `a command takes no "node"`, `write "do": "kill" for a node of the local stack`)
-		}
-		if c := n.get("undo"); c != nil {
-			f.Undo = r.command(c)
-		}
-		if f.For > 0 && n.get("undo") == nil {
-			r.fail(n, `"for" requires "undo", the command that ends the fault`, "write for example "+example["undo"])
-		}
-		return f, ok && len(f.Run) > 0
-	}
-	var valid bool
-	f.Do, valid = r.oneOf(do, "fault", DoKill, DoStop, DoCut)
-	ok = ok && valid
-	if c := n.get("undo"); c != nil {
-		r.failKey(c, `"undo" requires a command in "do"`, "a node is started again by itself")
-	}
-	if c := n.get("node"); c == nil && valid {
-		r.fail(n, fmt.Sprintf("%q requires a node of the local stack", f.Do), "add "+example["node"]+`, or write a command, for example `+example["run"])
-		ok = false
-	} else if f.Node, valid = r.text(c); !valid {
-		ok = false
-	}
-	return f, ok
-}
-
-// command reads a program and its arguments.
-func (r *reader) command(n *node) (argv []string) {
-	for _, c := range r.list(n) {
-		if r.is(c, jsontext.KindString, exampleOf(n)) {
-			argv = append(argv, c.text)
-		}
-	}
-	if len(n.children) == 0 && n.kind == jsontext.KindBeginArray || len(argv) > 0 && argv[0] == "" {
-		r.fail(n, "want a program and its arguments", "write for example "+example["run"])
-		return nil
-	}
-	return argv
-}
-
-// offset reads a duration of whole seconds, at least 0.
-func (r *reader) offset(n *node) (d time.Duration, ok bool) {
-	d, ok = r.duration(n)
-	if ok && (d < 0 || d%time.Second != 0 || d > MaxDuration) {
-		r.fail(n, fmt.Sprintf("%s is not a whole number of seconds up to %v", quote(n.text), MaxDuration), `write for example "30s"`)
-		ok = false
-	}
-	return d, ok
-}
-
-// checkFaults reports what misplacedFaults finds.
+// checkFaults reads the commands of faults, and reports what misplacedFaults finds.
 func (r *reader) checkFaults(n *node, p Profile) {
-	if n == nil || len(p.Faults) != len(n.children) {
-		return
+	for i := range p.Faults {
+		if do := n.children[i].get("do"); do != nil && do.kind == jsontext.KindBeginArray {
+			r.fill(do, &p.Faults[i].Run)
+		}
 	}
-	for _, key := range []string{"load", "slo", "flows"} {
+	for _, key := range []string{"load", "slo", "flows", "faults"} {
 		if c := n.parent.get(key); c != nil && !c.validTree() {
 			return
 		}

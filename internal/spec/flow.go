@@ -5,11 +5,10 @@ package spec
 import (
 	"fmt"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Flow is one kind of a profile's traffic, such as the payments of a match day. The flows
@@ -116,104 +115,81 @@ func (p Profile) Level(hold time.Duration) Profile {
 }
 
 // namedFlows reads a profile that names its flows, each with its own scenario.
-func (r *reader) namedFlows(n *node, p *Profile) {
-	flows := n.get("flows")
-	timeout := r.timeout(n.get("timeout"))
-	load := n.get("load")
+func (r *reader) namedFlows(n *node, p *Profile, timeout time.Duration) {
+	flows, load := n.get("flows"), n.get("load")
 	whole := r.load(load)
 	r.refuseHoldMax(load, whole)
-	if slo := n.get("slo"); slo != nil {
-		p.Common = r.slos(slo)
-		for _, c := range slo.children {
-			if !(SLO{Metric: metricOf(c.name)}).ofRun() {
-				r.failKey(c, fmt.Sprintf("%s is judged for each flow", metricOf(c.name)), `move it to "slo" of the flows for which it must hold`)
+	p.Common = r.slos(n.get("slo"))
+	for _, c := range n.get("slo").all() {
+		if !(SLO{Metric: metricOf(c.name)}).ofRun() {
+			r.failKey(c, fmt.Sprintf("%s is judged for each flow", metricOf(c.name)), `move it to "slo" of the flows for which it must hold`)
+		}
+	}
+	r.names(flows, func(name string) (problem, hint string) {
+		if !flowName.MatchString(name) {
+			return fmt.Sprintf("flow name %s: want 1 to 32 letters, digits, hyphens or underscores, beginning with a letter or digit", quote(name)), ""
+		}
+		return "", ""
+	})
+	shares, shared := 0.0, 0
+	for _, c := range flows.all() {
+		f := Flow{Name: c.name, Timeout: timeout}
+		own, share := c.get("load"), c.get("share")
+		r.flow(c, &f)
+		if own != nil {
+			r.refuseHoldMax(own, f.Load)
+		} else if share != nil {
+			part := 0.0
+			r.fill(share, &part)
+			shared, shares = shared+1, shares+part
+			f.Load = whole.scaled(part)
+			r.checkShare(share, load, f.Load)
+		}
+		for i := range f.SLOs {
+			f.SLOs[i].Flow = f.Name
+		}
+		for _, s := range c.get("slo").all() {
+			if metric := metricOf(s.name); (SLO{Metric: metric}).ofRun() {
+				r.failKey(s, metric+" is judged for the whole run", `move it to "slo" of the profile`)
 			}
 		}
-	}
-	if !r.is(flows, jsontext.KindBeginObject, exampleOf(flows)) {
-		return
-	}
-	if len(flows.children) == 0 || len(flows.children) > MaxFlows {
-		r.fail(flows, fmt.Sprintf("has %d flows: want 1 to %d", len(flows.children), MaxFlows), "add "+example["flows"])
-	}
-	shares, shared := 0.0, 0
-	for _, c := range flows.children {
-		if !flowName.MatchString(c.name) {
-			r.failKey(c, fmt.Sprintf("flow name %s: want 1 to 32 letters, digits, hyphens or underscores, beginning with a letter or digit", quote(c.name)), "")
+		if share == nil || load != nil && load.validTree() {
+			r.checkOverload(c, f.Load, f.SLOs)
 		}
-		share := c.get("share")
-		if share != nil {
-			shared++
-			shares += r.shareOf(share)
-		}
-		p.Flows = append(p.Flows, r.flow(c, timeout, load, whole))
+		p.Flows = append(p.Flows, f)
 	}
 	switch {
-	case load != nil && shared == 0 && flows.validTree():
+	case !flows.validTree():
+	case load != nil && shared == 0:
 		r.fail(load, "no flow has a share of the profile's load", `give flows "share", or remove the load`)
-	case shared > 0 && flows.validTree() && math.Abs(shares-1) > 1e-6:
+	case shared > 0 && math.Abs(shares-1) > 1e-6:
 		r.fail(flows, fmt.Sprintf("the shares of the flows add up to %g", math.Round(shares*1e6)/1e6), "make them add up to 1")
 	}
 }
 
-// flow reads a flow. load is the profile's, of which it may have a share; nil if there is
-// none.
-func (r *reader) flow(n *node, timeout time.Duration, load *node, whole Load) Flow {
-	f := Flow{Name: n.name, Timeout: timeout}
-	if !r.object(n, []string{"scenario", "slo"}, []string{"load", "share", "timeout", "think", "ledger"}) {
-		return f
+// flow reads a flow, or a profile with one, into one with the defaults.
+func (r *reader) flow(n *node, f *Flow) {
+	r.fill(n, f)
+	if f.Scenario != "" {
+		f.Scenario = path.Clean(f.Scenario)
 	}
-	f.Scenario = r.scenario(n.get("scenario"))
-	own, share := n.get("load"), n.get("share")
-	switch {
-	case own != nil && share != nil:
-		r.failKey(share, `"load" and "share" are mutually exclusive`, "a flow has either a load of its own, or a share of the profile's")
-	case own == nil && share == nil && !n.mayHave("load") && !n.mayHave("share"):
-		r.fail(n, `want "load" or "share"`, "add "+example["load"]+`, or a share of the profile's load, for example "share": 0.9`)
-	case share != nil && load == nil && !n.parent.parent.mayHave("load"):
-		r.fail(share, `the profile has no "load" to have a share of`, "add "+example["load"]+" to the profile")
-	case own != nil:
-		f.Load = r.load(own)
-		r.refuseHoldMax(own, f.Load)
-	case share != nil:
-		f.Load = whole.scaled(r.shareOf(share))
-		if load != nil && load.validTree() && !share.bad {
-			for _, problem := range f.Load.check(load.valid) {
-				r.fail(share, "its share of the load: "+problem.problem, problem.hint)
-				break
-			}
-		}
+	if f.Ledger != nil {
+		f.Ledger.Lag.setUnit()
 	}
-	if c := n.get("timeout"); c != nil {
-		f.Timeout = r.timeout(c)
-	}
-	f.Think = r.think(n.get("think"))
-	f.Ledger = r.ledger(n.get("ledger"))
-	f.SLOs = r.slos(n.get("slo"))
-	for i := range f.SLOs {
-		f.SLOs[i].Flow = f.Name
-	}
-	for _, c := range nodesOf(n.get("slo")) {
-		if s := (SLO{Metric: metricOf(c.name)}); s.ofRun() {
-			r.failKey(c, fmt.Sprintf("%s is judged for the whole run", s.Metric), `move it to "slo" of the profile`)
-		}
-	}
-	if share == nil || load != nil && load.validTree() {
-		r.checkOverload(n, f.Load, f.SLOs)
-	}
-	return f
+	f.Load, f.SLOs = r.load(n.get("load")), r.slos(n.get("slo"))
 }
 
-// shareOf reads a share above 0; 0 if it is wrong, or missing.
-func (r *reader) shareOf(n *node) float64 {
-	if n == nil || n.bad {
-		return 0
+// checkShare checks a flow's share of the profile's load.
+func (r *reader) checkShare(n, load *node, part Load) {
+	switch {
+	case load == nil && !n.parent.parent.parent.mayHave("load"):
+		r.fail(n, `the profile has no "load" to have a share of`, `add "load": {"target": 100} to the profile`)
+	case load != nil && load.validTree() && !n.bad:
+		for _, problem := range part.check(load.valid) {
+			r.fail(n, "its share of the load: "+problem.problem, problem.hint)
+			break
+		}
 	}
-	v := r.share(n)
-	if v != nil && *v == 0 && !n.bad {
-		r.fail(n, "a flow with a share of 0 sends nothing", "remove the flow")
-	}
-	return *v
 }
 
 // refuseHoldMax refuses an extended hold, as the end of every flow's load must be known.
@@ -228,13 +204,6 @@ func metricOf(key string) string {
 	var s SLO
 	s.parseMetric(key)
 	return s.Metric
-}
-
-func nodesOf(n *node) []*node {
-	if n == nil {
-		return nil
-	}
-	return n.children
 }
 
 // scaled is the load at a multiple of its rates.

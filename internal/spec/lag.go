@@ -2,7 +2,7 @@
 
 package spec
 
-import "fmt"
+import "cmp"
 
 // Lag says where to read a lag: that of a reader of the binlog, such as a change data
 // capture connector (the database knows what it has sent, not what was processed), or the
@@ -20,30 +20,9 @@ const (
 	UnitSeconds = "s"
 )
 
-func (r *reader) lag(n *node) *Lag {
-	if !r.object(n, nil, []string{"sql", "metric", "unit", "url"}) {
-		return nil
+// setUnit sets the default of the unit.
+func (l *Lag) setUnit() {
+	if l != nil && l.Metric != "" {
+		l.Unit = cmp.Or(l.Unit, UnitMs)
 	}
-	var l Lag
-	l.SQL, _ = r.text(n.get("sql"))
-	if name := n.get("metric"); name != nil {
-		l.Unit = UnitMs
-		var ok bool
-		if l.Metric, ok = r.text(name); ok && !promName.MatchString(l.Metric) {
-			r.fail(name, fmt.Sprintf("%s is not the name of a metric", quote(l.Metric)), "write for example "+example["metric"])
-		}
-	}
-	if both := n.get("sql") != nil && n.get("metric") != nil; both || !n.mayHave("sql") && !n.mayHave("metric") {
-		r.fail(n, `want either "sql" or "metric"`, "write for example "+exampleOf(n))
-	}
-	for _, key := range []string{"unit", "url"} {
-		if c := n.get(key); c != nil && !n.mayHave("metric") && n.mayHave("sql") {
-			r.fail(c, fmt.Sprintf("%q requires \"metric\"", key), "")
-		}
-	}
-	if unit := n.get("unit"); unit != nil {
-		l.Unit, _ = r.oneOf(unit, "unit", UnitMs, UnitSeconds)
-	}
-	l.URL = r.metricsURL(n.get("url"))
-	return &l
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Ledger says how to read persisted transactions back, and how to remove them.
@@ -42,36 +40,4 @@ func (s *Statements) UnmarshalJSON(data []byte) error {
 // run id.
 func Arguments(statement, run string) []any {
 	return slices.Repeat([]any{run}, strings.Count(statement, "?"))
-}
-
-func (r *reader) ledger(n *node) *Ledger {
-	if !r.object(n, []string{"persisted"}, []string{"cleanup", "lag"}) {
-		return nil
-	}
-	var l Ledger
-	l.Persisted = r.statement(n.get("persisted"), "persisted")
-	switch c := n.get("cleanup"); {
-	case c == nil:
-	case c.kind != jsontext.KindBeginArray:
-		l.Cleanup = Statements{r.statement(c, "cleanup")}
-	case len(c.children) == 0:
-		r.fail(c, "must not be empty", "write for example "+example["cleanup"])
-	default:
-		for _, one := range c.children {
-			l.Cleanup = append(l.Cleanup, r.statement(one, "cleanup"))
-		}
-	}
-	if c := n.get("lag"); c != nil {
-		l.Lag = r.lag(c)
-	}
-	return &l
-}
-
-// statement reads SQL that names the run.
-func (r *reader) statement(n *node, key string) string {
-	text, ok := r.text(n)
-	if ok && !strings.Contains(text, "?") {
-		r.fail(n, "has no ? placeholder for the run id", "write for example "+example[key])
-	}
-	return text
 }

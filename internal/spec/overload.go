@@ -92,11 +92,11 @@ func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 		case name == metric.TimeToScale && !l.stepsUp():
 			r.fail(c, "time_to_scale judges a step up in load, and no judged stage follows a lower rate", `let a stage with "judge": true follow one with a lower rate`)
 		case name != metric.TimeToScale && !l.Overloads():
-			r.fail(c, name+" judges an overload, and the load has none", "add a stage such as "+example["overload"])
+			r.fail(c, name+" judges an overload, and the load has none", `add a stage such as {"rate": 150, "for": "20s", "overload": true}`)
 		default:
 			if _, ok := inTime(slos); !ok && !unbounded {
 				unbounded = true
-				r.fail(c, name+" needs a percentile of transaction_duration as the latency SLO that must hold", "add "+example["slo"])
+				r.fail(c, name+" needs a percentile of transaction_duration as the latency SLO that must hold", `add "slo": {"transaction_duration": ["p(95)<250"]}`)
 			}
 		}
 		judged = judged || name != metric.TimeToScale

@@ -3,28 +3,29 @@
 package spec
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/mask"
 )
 
-// reader turns nodes into values and collects errors, so that decoding reads as a
-// list of keys. A missing key is a nil node: object reports it, and reading a nil node
-// reports nothing more. Values are returned with ok false if they must not be used, so
-// that one mistake is not reported twice.
+// reader reads a file: its schema refuses most mistakes, fill decodes it, and the checks of
+// each kind of file find the rest. Checks pass over values that are already reported, so that
+// one mistake is not reported twice.
 type reader struct {
 	path   string
+	data   []byte
 	lines  []int // offsets of the line feeds
+	schema *schema
+	raw    string // key of values that are not read; empty: none
 	faults []fault
 }
 
@@ -33,19 +34,42 @@ type fault struct {
 	err    *Error
 }
 
-func newReader(path string, data []byte) *reader {
-	r := &reader{path: path}
+// version of the formats that this package reads.
+const version = 1
+
+// decode reads a file of a kind by its schema, and then by the checks in read. raw is the key
+// of values that are of any length; empty: none. The error is of type Errors, in the order of
+// the file.
+func decode(path string, data []byte, s *schema, raw string, read func(*reader, *node)) (err error) {
+	defer foreign.Guard(&err)
+	root, bad := parse(path, data, raw)
+	if bad != nil {
+		return Errors{bad}
+	}
+	r := &reader{path: path, data: data, schema: s, raw: raw}
 	for i, c := range data {
 		if c == '\n' {
 			r.lines = append(r.lines, i)
 		}
 	}
-	return r
-}
-
-// errors reads the file, and returns the collected Errors in its order, or nil.
-func (r *reader) errors(read func()) error {
-	r.upTo(read)
+	r.upTo(func() {
+		if v := root.get("version"); v != nil && v.kind == jsontext.KindNumber {
+			if number, err := strconv.ParseFloat(v.text, 64); err == nil && number != version {
+				r.fail(v, fmt.Sprintf("unsupported version %s: want %d", mask.Cut(v.text, quoteLimit), version), "")
+				return // nothing else is checked
+			}
+		}
+		r.reportDuplicates(root)
+		unsaid := r.validate(root)
+		if root.kind == jsontext.KindBeginObject {
+			read(r, root)
+		}
+		if len(r.faults) == 0 {
+			for _, v := range unsaid {
+				r.unexplained(v)
+			}
+		}
+	})
 	if len(r.faults) == 0 {
 		return nil
 	}
@@ -72,6 +96,12 @@ func (r *reader) upTo(read func()) {
 	read()
 }
 
+// maxFaults are reported of a file.
+const maxFaults = 100
+
+// enough is what a reader panics with after maxFaults.
+type enough struct{}
+
 // fail reports a problem of a value.
 func (r *reader) fail(n *node, problem, hint string) {
 	n.bad = true
@@ -83,12 +113,6 @@ func (r *reader) failKey(n *node, problem, hint string) {
 	n.bad = true
 	r.add(n.nameAt, n.parent.place(), problem, hint)
 }
-
-// maxFaults are reported of a file.
-const maxFaults = 100
-
-// enough is what a reader panics with after maxFaults.
-type enough struct{}
 
 func (r *reader) add(offset int, place, problem, hint string) {
 	if len(r.faults) == maxFaults {
@@ -102,22 +126,37 @@ func (r *reader) lineAt(offset int) int { return 1 + sort.SearchInts(r.lines, of
 
 func (r *reader) position(n *node) Position { return Position{r.path, r.lineAt(n.offset), n.offset} }
 
+// reportDuplicates reports the duplicate keys of an object and of those below it.
+// The values of the duplicates are not checked.
+func (r *reader) reportDuplicates(n *node) {
+	for _, c := range n.duplicates {
+		r.failKey(c, fmt.Sprintf("duplicate key %s", quote(c.name)), "")
+	}
+	for _, c := range n.children {
+		r.reportDuplicates(c)
+	}
+}
+
+// names checks the keys of an object, which are names.
+func (r *reader) names(n *node, check func(name string) (problem, hint string)) {
+	for _, c := range n.all() {
+		if problem, hint := check(c.name); problem != "" {
+			r.failKey(c, problem, hint)
+		}
+	}
+}
+
+// rawText is the JSON text of a value.
+func rawText(n *node, data []byte) jsontext.Value {
+	// Duplicate keys are reported elsewhere.
+	v, _ := jsontext.NewDecoder(bytes.NewReader(data[n.offset:]), jsontext.AllowDuplicateNames(true)).ReadValue()
+	return v
+}
+
 var kindWords = map[jsontext.Kind]string{
 	jsontext.KindNull: "null", jsontext.KindTrue: "true", jsontext.KindFalse: "false",
 	jsontext.KindString: "a string", jsontext.KindNumber: "a number",
 	jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "a list",
-}
-
-// is checks the kind of a value and reports another one. It is false for nil.
-func (r *reader) is(n *node, kind jsontext.Kind, example string) bool {
-	if n == nil {
-		return false
-	}
-	if n.kind == kind {
-		return true
-	}
-	r.fail(n, fmt.Sprintf("want %s, not %s", kindWords[kind], kindWords[n.kind]), likeThis(example))
-	return false
 }
 
 func likeThis(example string) string {
@@ -125,143 +164,4 @@ func likeThis(example string) string {
 		return ""
 	}
 	return "write for example " + example
-}
-
-// refusal is why a known key is not allowed in an object, and what to write instead.
-// An empty one is reported elsewhere.
-type refusal struct{ problem, hint string }
-
-// object checks that n is an object and reports its unknown keys and the missing
-// required ones. It is false only if n is not an object: the values of known keys are
-// read whatever is wrong with the others.
-func (r *reader) object(n *node, required, optional []string) bool {
-	return r.objectRefusing(n, required, optional, nil)
-}
-
-// objectRefusing is object with keys that are refused for specific reasons.
-func (r *reader) objectRefusing(n *node, required, optional []string, refused map[string]refusal) bool {
-	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
-		return false
-	}
-	known := slices.Concat(required, optional)
-	for _, c := range n.children {
-		if slices.Contains(known, c.name) {
-			continue
-		}
-		if reason, ok := refused[c.name]; ok {
-			if reason.problem != "" {
-				r.failKey(c, reason.problem, reason.hint)
-			}
-			continue
-		}
-		near, _ := nearest(c.name, known)
-		n.unresolved = append(n.unresolved, near)
-		r.failKey(c, unknown("key", c.name, known), "known keys: "+strings.Join(known, ", "))
-	}
-	r.missing(n, required)
-	return true
-}
-
-// missing reports the required keys that an object lacks, except those that are
-// misspelt, which are already reported. If there are as many unknown keys without a
-// near valid one as missing keys, each of these is assumed to be a misspelt one.
-func (r *reader) missing(n *node, required []string) {
-	missing := slices.DeleteFunc(slices.Clone(required), func(key string) bool { return n.get(key) != nil || slices.Contains(n.unresolved, key) })
-	unmatched := 0
-	for _, near := range n.unresolved {
-		if near == "" {
-			unmatched++
-		}
-	}
-	n.unresolved = append(n.unresolved, missing...)
-	if len(missing) <= unmatched {
-		return
-	}
-	for _, key := range missing {
-		r.add(n.offset, n.place(), fmt.Sprintf("missing key %q", key), "add "+exampleIn(n, key))
-	}
-}
-
-// text reads a string that is not blank.
-func (r *reader) text(n *node) (text string, ok bool) {
-	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return "", false
-	}
-	if strings.TrimSpace(n.text) == "" {
-		r.fail(n, "must not be empty", likeThis(exampleOf(n)))
-		return "", false
-	}
-	return n.text, true
-}
-
-func (r *reader) number(n *node) (v float64, ok bool) {
-	if !r.is(n, jsontext.KindNumber, exampleOf(n)) {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(n.text, 64)
-	if err != nil {
-		r.fail(n, fmt.Sprintf("number %s is out of range", mask.Cut(n.text, quoteLimit)), "")
-	}
-	return v, err == nil
-}
-
-func (r *reader) duration(n *node) (d time.Duration, ok bool) {
-	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return 0, false
-	}
-	d, err := time.ParseDuration(n.text)
-	if err != nil {
-		r.fail(n, fmt.Sprintf("%s is not a duration", quote(n.text)), `write for example "5s", "90s" or "10m"`)
-	}
-	return d, err == nil
-}
-
-func (r *reader) bool(n *node) bool {
-	if n == nil {
-		return false
-	}
-	if n.kind == jsontext.KindTrue || n.kind == jsontext.KindFalse {
-		return n.kind == jsontext.KindTrue
-	}
-	r.fail(n, fmt.Sprintf("want true or false, not %s", kindWords[n.kind]), "")
-	return false
-}
-
-// oneOf reads a string that must be one of the given words.
-func (r *reader) oneOf(n *node, what string, words ...string) (word string, ok bool) {
-	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return "", false
-	}
-	if !slices.Contains(words, n.text) {
-		r.fail(n, unknown(what, n.text, words), "known: "+strings.Join(words, ", "))
-		return "", false
-	}
-	return n.text, true
-}
-
-// metricsURL reads the URL of exposed metrics; empty if the key is missing.
-func (r *reader) metricsURL(n *node) string { return r.httpURL(n, example["url"]) }
-
-// httpURL reads a URL; empty if the key is missing.
-func (r *reader) httpURL(n *node, like string) string {
-	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return ""
-	}
-	u, err := url.Parse(n.text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || mask.Holds(n.text) {
-		shown := quote(n.text)
-		if strings.Contains(shown, "@") || mask.Holds(n.text) {
-			shown = "the text"
-		}
-		r.fail(n, shown+" is not an http or https URL without user, password or token", "write for example "+like)
-	}
-	return n.text
-}
-
-// list checks that n is a list and gives its elements.
-func (r *reader) list(n *node) []*node {
-	if !r.is(n, jsontext.KindBeginArray, exampleOf(n)) {
-		return nil
-	}
-	return n.children
 }

@@ -8,36 +8,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"assay.dev/assay/internal/observe/metric"
 )
 
 // slos reads the SLOs of a profile, sorted by metric.
 func (r *reader) slos(n *node) []SLO {
-	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
-		return nil
-	}
-	if len(n.children) == 0 {
-		r.fail(n, "want at least one SLO", "add "+example["slo"])
-	}
 	var all []SLO
 	lines := map[string]int{} // line of each SLO
-	for _, c := range n.children {
+	for _, c := range n.all() {
 		var s SLO
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
 		named := problem == ""
 		if named {
-			problem, hint = s.reserved(n.parent, profileOf(n.parent))
+			problem, hint = r.reserved(s, n.parent)
 		}
 		if problem != "" {
 			r.failKey(c, problem, hint)
 		}
-		conditions := r.list(c)
-		if len(conditions) == 0 && c.kind == jsontext.KindBeginArray {
-			r.fail(c, "want at least one expression", "use "+forms(builtin(s.Metric)))
-		}
-		for _, e := range conditions {
+		for _, e := range c.children {
 			s := s // a copy for each condition
 			if !r.condition(e, &s, named) || !named {
 				continue
@@ -66,29 +54,29 @@ func (s SLO) Words() []string {
 
 // reserved checks an SLO on a metric of Assay: it takes no tags, and some need a key
 // of the profile, or of its flow, that says where to read them.
-func (s SLO) reserved(flow, profile *node) (problem, hint string) {
-	d := s.Descriptor()
-	read := "read"
+func (r *reader) reserved(s SLO, flow *node) (problem, hint string) {
+	d, read, holder := s.Descriptor(), "read", profileOf(flow)
 	if s.Kind() == KindLedger {
-		read, profile = "read back", flow
+		read, holder = "read back", flow
 	}
 	if len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
 		return s.Metric + " has no tags to select by", ""
 	}
-	return lacksKey(d, profile, read)
+	return r.lacksKey(d, holder, read)
 }
 
-// lacksKey is the problem of a metric whose key the profile does not hold; read is how the
-// metric is read.
-func lacksKey(d metric.Descriptor, profile *node, read string) (problem, hint string) {
-	if d.Key == "" || profile.has(strings.Split(d.Key, ".")...) {
+// lacksKey is the problem of a metric whose key the profile, or flow, does not hold; read is
+// how the metric is read.
+func (r *reader) lacksKey(d metric.Descriptor, holder *node, read string) (problem, hint string) {
+	path := strings.Split(d.Key, ".")
+	if d.Key == "" || holder.has(path...) {
 		return "", ""
 	}
 	of := "profile"
-	if profile != profileOf(profile) {
+	if holder != profileOf(holder) {
 		of = "flow"
 	}
-	return fmt.Sprintf("%s cannot be %s: the %s has no %q", d.Name, read, of, d.Key), "add " + exampleOfPath(d.Key)
+	return fmt.Sprintf("%s cannot be %s: the %s has no %q", d.Name, read, of, d.Key), "add " + r.example(holder, path[0])
 }
 
 // profileOf is the profile that an object with SLOs belongs to: itself, or that of a flow.

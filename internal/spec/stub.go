@@ -3,16 +3,14 @@
 package spec
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Stub is a stand-in for a service that the system under test calls, as a profile names it.
@@ -30,43 +28,25 @@ func (f File) StubPath(s Stub) string {
 	return filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(s.File))
 }
 
-// stubs reads the stubs of a profile.
-func (r *reader) stubs(n *node) map[string]Stub {
-	if n == nil || !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
-		return nil
+// stubs checks the stubs of a profile.
+func (r *reader) stubs(n *node, all map[string]Stub) {
+	r.names(n, nameFault("stub"))
+	names := map[string]string{}
+	for _, c := range n.all() {
+		s := all[c.name]
+		s.URL = strings.TrimSuffix(s.URL, "/")
+		if s.File != "" {
+			s.File = path.Clean(s.File)
+		}
+		if other, taken := names[s.URL]; taken && s.URL != "" {
+			r.fail(c.get("url"), fmt.Sprintf("stub %s has the same URL", quote(other)), "give each stub an address of its own")
+		}
+		names[s.URL] = c.name
+		if all != nil {
+			all[c.name] = s
+		}
 	}
-	if len(n.children) == 0 {
-		r.fail(n, "want at least one stub", "write for example "+exampleOf(n))
-	}
-	all, names := map[string]Stub{}, map[string]string{}
-	for _, c := range n.children {
-		if !profileName.MatchString(c.name) {
-			r.failKey(c, badName("stub", c.name), "")
-			continue
-		}
-		if !r.object(c, []string{"url"}, []string{"file"}) {
-			continue
-		}
-		var s Stub
-		if u := c.get("url"); u != nil {
-			s.URL = strings.TrimSuffix(r.httpURL(u, exampleIn(c, "url")), "/")
-			if other, taken := names[s.URL]; taken && !u.bad && s.URL != "" {
-				r.fail(u, fmt.Sprintf("stub %s has the same URL", quote(other)), "give each stub an address of its own")
-			}
-			names[s.URL] = c.name
-		}
-		if file := c.get("file"); file != nil {
-			s.File = r.filePath(file, example["file"], ".json")
-		}
-		all[c.name] = s
-	}
-	return all
 }
-
-// StubSchema is the JSON Schema (draft 2020-12) of stub files, for editors.
-//
-//go:embed stub.schema.json
-var StubSchema []byte
 
 // StubFile is a decoded stub file: how a stub answers.
 type StubFile struct {

@@ -3,17 +3,10 @@
 package spec
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"path"
-	"regexp"
-	"strings"
+	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"assay.dev/assay/internal/foreign"
 )
 
 // Defaults of a stub file.
@@ -23,56 +16,31 @@ const (
 	defaultStubStatus = 200
 )
 
-// Limits of a stub file.
-const (
-	maxStubLatency     = 10 * time.Minute
-	maxLatencyFactor   = 1_000_000
-	maxStubConcurrency = 1_000_000
-)
-
-// StubReserved is the prefix of the paths that a stub keeps for itself.
-const StubReserved = "/_assay/"
+// maxStubLatency is the longest time for which a stub works on a call.
+const maxStubLatency = 10 * time.Minute
 
 // DecodeStub reads a stub file, as strictly as Decode. Its error is of type Errors: every
 // mistake with its line.
-func DecodeStub(file string, data []byte) (_ StubFile, err error) {
-	defer foreign.Guard(&err)
-	root, bad := parse(file, data, "body")
-	if bad != nil {
-		return StubFile{}, Errors{bad}
-	}
-	r := newReader(file, data)
-	var s StubFile
-	if err := r.errors(func() { s = r.stubFile(root, data) }); err != nil {
+func DecodeStub(file string, data []byte) (StubFile, error) {
+	s := StubFile{Path: file, Digest: DigestOf(data), Listen: DefaultStubListen, Seed: defaultStubSeed}
+	if err := decode(file, data, stubSchema(), "body", func(r *reader, root *node) { r.stubFile(root, &s) }); err != nil {
 		return StubFile{}, err
 	}
-	s.Path, s.Digest = file, DigestOf(data)
 	return s, nil
 }
 
-const stubFileExample = `{"version": 1, "endpoints": [{"name": "charge", "match": "POST /charge", "latency": {"p50": "20ms", "p99": "80ms"}}]}`
-
-func (r *reader) stubFile(n *node, data []byte) StubFile {
-	s := StubFile{Listen: DefaultStubListen, Seed: defaultStubSeed}
-	if !r.is(n, jsontext.KindBeginObject, stubFileExample) || !r.version(n.get("version")) ||
-		!r.object(n, []string{"version", "endpoints"}, []string{"$schema", "description", "listen", "seed", "phases"}) {
-		return s
-	}
-	r.reportDuplicates(n)
-	r.is(n.get("$schema"), jsontext.KindString, "")
-	if d := n.get("description"); d != nil {
-		r.line(d)
-	}
-	if l := n.get("listen"); l != nil {
-		s.Listen = r.listen(l)
-	}
-	if seed := n.get("seed"); seed != nil {
-		s.Seed = uint64(r.integer(seed, 0, 1<<53))
-	}
-	endpoints := n.get("endpoints")
-	for _, c := range r.list(endpoints) {
-		e := r.stubEndpoint(c, data)
-		for _, before := range s.Endpoints {
+func (r *reader) stubFile(n *node, s *StubFile) {
+	r.fill(n, s)
+	endpoints, phases := n.get("endpoints"), n.get("phases")
+	for i := range s.Endpoints {
+		e, c := &s.Endpoints[i], endpoints.children[i]
+		e.Status = cmp.Or(e.Status, defaultStubStatus)
+		e.Limit.setBurst()
+		r.latency(c.get("latency"), &e.Latency)
+		if sum := e.failing(); c.validTree() && sum > 1 {
+			r.fail(c, fmt.Sprintf("errors, hang and reset add up to %g, more than all calls", sum), "")
+		}
+		for _, before := range s.Endpoints[:i] {
 			switch {
 			case e.Name != "" && e.Name == before.Name:
 				r.fail(c, "duplicate endpoint "+quote(e.Name), "")
@@ -80,115 +48,49 @@ func (r *reader) stubFile(n *node, data []byte) StubFile {
 				r.fail(c, quote(e.Match)+" is the match of an endpoint before", "")
 			}
 		}
-		s.Endpoints = append(s.Endpoints, e)
 	}
-	if endpoints != nil && endpoints.kind == jsontext.KindBeginArray && len(endpoints.children) == 0 {
-		r.fail(endpoints, "want at least one endpoint", "write for example "+example["endpoints"])
+	if !n.valid("endpoints") {
+		return
 	}
-	phases := n.get("phases")
-	for _, c := range r.list(phases) {
-		s.Phases = append(s.Phases, r.stubPhase(c, s, data))
+	names, known := make([]string, len(s.Endpoints)), map[string]bool{}
+	for i, e := range s.Endpoints {
+		names[i], known[e.Name] = e.Name, true
 	}
-	if phases == nil || !phases.validTree() || endpoints == nil || !endpoints.validTree() {
-		return s
+	for i := range s.Phases {
+		s.Phases[i].Limit.setBurst()
+		for _, c := range phases.children[i].get("endpoints").all() {
+			if !c.bad && !known[c.text] {
+				r.fail(c, unknown("endpoint", c.text, names), "endpoints: "+listed(names))
+			}
+		}
 	}
-	r.checkStubPhases(phases.children, s)
-	return s
+	if phases != nil && phases.validTree() {
+		r.checkStubPhases(phases.children, *s, names)
+	}
 }
 
-func (r *reader) listen(n *node) string {
-	text, ok := r.text(n)
-	if !ok {
-		return ""
+// setBurst sets the default of the burst.
+func (l *StubLimit) setBurst() {
+	if l != nil {
+		l.Burst = cmp.Or(l.Burst, max(1, int(l.Rate)))
 	}
-	if !isHostPort(text) {
-		r.fail(n, quote(text)+" is not host:port", "write for example "+example["listen"])
-	}
-	return text
 }
 
-// stubRoute is a method and a path, as net/http matches them.
-var stubRoute = regexp.MustCompile(`^(?:(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) )?(/[A-Za-z0-9._~!$&'()*+,;=:@%/{}-]*)$`)
-
-// cleanPath reports whether a path has no segments that net/http would remove.
-func cleanPath(p string) bool {
-	clean := path.Clean(p)
-	if strings.HasSuffix(p, "/") && clean != "/" {
-		clean += "/"
+func (r *reader) latency(n *node, l *Latency) {
+	if n == nil || !n.validTree() {
+		return
 	}
-	return clean == p
-}
-
-// wildcardName is the name of a segment in braces.
-var wildcardName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// validWildcards reports whether the braces of a path are as net/http takes them: around a
-// whole segment, which they name, each with another name; with "..." after the name for all
-// that is left of the path, or "$" alone for its end, only in the last segment.
-func validWildcards(p string) bool {
-	segments, seen := strings.Split(p[1:], "/"), map[string]bool{}
-	for i, s := range segments {
-		if !strings.ContainsAny(s, "{}") {
-			continue
-		}
-		if !strings.HasPrefix(s, "{") || !strings.HasSuffix(s, "}") {
-			return false
-		}
-		last, name := i == len(segments)-1, s[1:len(s)-1]
-		if last && name == "$" {
-			continue
-		}
-		if last {
-			name = strings.TrimSuffix(name, "...")
-		}
-		if !wildcardName.MatchString(name) || seen[name] {
-			return false
-		}
-		seen[name] = true
+	if fixed := n.get("fixed"); fixed != nil {
+		r.fill(fixed, &l.P50)
+		l.P99 = l.P50
+		return
 	}
-	return true
-}
-
-func (r *reader) stubEndpoint(n *node, data []byte) StubEndpoint {
-	e := StubEndpoint{Status: defaultStubStatus}
-	if !r.object(n, []string{"name", "match", "latency"}, []string{"status", "body", "errors", "hang", "reset", "limit", "concurrency", "background"}) {
-		return e
+	switch {
+	case l.P50 == 0:
+		r.fail(n.get("p50"), "p50 must be above 0", `write "latency": {"fixed": "0s"} for none`)
+	case l.P99 < l.P50:
+		r.fail(n.get("p99"), fmt.Sprintf("p99 %v is less than p50 %v", l.P99, l.P50), "")
 	}
-	if name := n.get("name"); name != nil {
-		var ok bool
-		if e.Name, ok = r.text(name); ok && !profileName.MatchString(e.Name) {
-			r.fail(name, badName("endpoint", e.Name), "")
-		}
-	}
-	if match := n.get("match"); match != nil {
-		var ok bool
-		e.Match, ok = r.text(match)
-		route := stubRoute.FindStringSubmatch(e.Match)
-		switch {
-		case !ok:
-		case route == nil, !cleanPath(route[2]):
-			r.fail(match, quote(e.Match)+" is not a method and a path", `write for example "match": "POST /charge", or "GET /charge/{id}"`)
-		case !validWildcards(route[2]):
-			r.fail(match, quote(e.Match)+" has braces that are no segment with a name of its own", `write for example "GET /charge/{id}/lines/{line}"; {name...} and {$} may only be the last segment`)
-		case strings.HasPrefix(route[2]+"/", StubReserved):
-			r.fail(match, StubReserved+" is the prefix of the stub's own paths", "choose another path")
-		}
-	}
-	e.Latency = r.latency(n.get("latency"))
-	e.Status = r.status(n.get("status"), defaultStubStatus)
-	e.Body = raw(n.get("body"), data)
-	e.Errors = r.stubErrors(n.get("errors"), data)
-	set(&e.Hang, r.share(n.get("hang")))
-	set(&e.Reset, r.share(n.get("reset")))
-	e.Limit = r.stubLimit(n.get("limit"))
-	if c := n.get("concurrency"); c != nil {
-		e.Concurrency = r.integer(c, 1, maxStubConcurrency)
-	}
-	e.Background = r.bool(n.get("background"))
-	if sum := e.failing(); n.validTree() && sum > 1 {
-		r.fail(n, fmt.Sprintf("errors, hang and reset add up to %g, more than all calls", sum), "")
-	}
-	return e
 }
 
 // failing is the share of calls that have another end than the usual answer.
@@ -200,95 +102,41 @@ func (e StubEndpoint) failing() float64 {
 	return sum
 }
 
-// raw is the JSON text of a value; nil if the key is missing.
-func raw(n *node, data []byte) json.RawMessage {
-	if n == nil {
-		return nil
-	}
-	// Duplicate keys are reported elsewhere.
-	v, err := jsontext.NewDecoder(bytes.NewReader(data[n.offset:]), jsontext.AllowDuplicateNames(true)).ReadValue()
-	if err != nil || v.Compact() != nil {
-		return nil // the file has been parsed
-	}
-	return json.RawMessage(v)
-}
-
-func (r *reader) latency(n *node) (l Latency) {
-	if n == nil || !r.is(n, jsontext.KindBeginObject, example["latency"]) {
-		return l
-	}
-	if fixed := n.get("fixed"); fixed != nil {
-		r.object(n, []string{"fixed"}, []string{"p50", "p99"})
-		if n.get("p50") != nil || n.get("p99") != nil {
-			r.fail(n, `want either "fixed", or "p50" and "p99"`, "")
+// checkStubPhases reports what a phase alone does not show.
+func (r *reader) checkStubPhases(nodes []*node, s StubFile, names []string) {
+	concerned := make([]map[string]bool, len(s.Phases)) // by each phase
+	for i, p := range s.Phases {
+		concerned[i] = map[string]bool{}
+		for _, name := range p.Endpoints {
+			concerned[i][name] = true
 		}
-		l.P50 = r.stubTime(fixed)
-		l.P99 = l.P50
-		return l
-	}
-	r.object(n, []string{"p50", "p99"}, []string{"fixed"})
-	l.P50, l.P99 = r.stubTime(n.get("p50")), r.stubTime(n.get("p99"))
-	switch p50, p99 := n.get("p50"), n.get("p99"); {
-	case p50 == nil || p99 == nil || p50.bad || p99.bad:
-	case l.P50 == 0:
-		r.fail(p50, "p50 must be above 0", `write "latency": {"fixed": "0s"} for none`)
-	case l.P99 < l.P50:
-		r.fail(p99, fmt.Sprintf("p99 %v is less than p50 %v", l.P99, l.P50), "")
-	}
-	return l
-}
-
-func (r *reader) stubTime(n *node) time.Duration {
-	if n == nil {
-		return 0
-	}
-	d, ok := r.duration(n)
-	if ok && (d < 0 || d > maxStubLatency) {
-		r.fail(n, fmt.Sprintf("%v is out of range: want 0 to %v", d, maxStubLatency), "")
-	}
-	return d
-}
-
-func (r *reader) status(n *node, otherwise int) int {
-	if n == nil {
-		return otherwise
-	}
-	return r.integer(n, 200, 599)
-}
-
-// stubErrors reads one error or a list of them.
-func (r *reader) stubErrors(n *node, data []byte) (all []StubError) {
-	if n == nil {
-		return nil
-	}
-	each := []*node{n}
-	if n.kind == jsontext.KindBeginArray {
-		each = n.children
-	}
-	for _, c := range each {
-		if !r.is(c, jsontext.KindBeginObject, example["errors"]) || !r.object(c, []string{"rate", "status"}, []string{"body"}) {
-			continue
+		if len(p.Endpoints) == 0 {
+			for _, name := range names {
+				concerned[i][name] = true
+			}
 		}
-		e := StubError{Status: r.status(c.get("status"), 0), Body: raw(c.get("body"), data)}
-		if rate := c.get("rate"); rate != nil {
-			e.Rate = r.positiveShare(rate, 1)
+		if problem, hint := s.phaseFault(i, concerned); problem != "" {
+			r.fail(nodes[i], problem, hint)
 		}
-		all = append(all, e)
 	}
-	return all
 }
 
-func (r *reader) stubLimit(n *node) *StubLimit {
-	if n == nil || !r.is(n, jsontext.KindBeginObject, example["limit"]) || !r.object(n, []string{"rate"}, []string{"burst"}) {
-		return nil
+// phaseFault is what is wrong with a phase; concerned are the endpoints of each up to it.
+func (s StubFile) phaseFault(i int, concerned []map[string]bool) (problem, hint string) {
+	p, ofAll := s.Phases[i], s.Phases[i]
+	ofAll.Endpoints = nil
+	for _, e := range s.Endpoints {
+		if changed, _ := e.At(ofAll); concerned[i][e.Name] && changed.failing() > 1 {
+			return fmt.Sprintf("in this phase errors, hang and reset of %s add up to %g, more than all calls", quote(e.Name), changed.failing()), ""
+		}
 	}
-	var l StubLimit
-	if rate := n.get("rate"); rate != nil {
-		l.Rate = r.rate(rate)
+	for j, q := range s.Phases[:i] {
+		switch {
+		case q.Name == p.Name:
+			return "duplicate phase " + quote(p.Name), ""
+		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return concerned[i][e.Name] && concerned[j][e.Name] }):
+			return fmt.Sprintf("phase %s begins before phase %s of the same endpoint has ended", quote(p.Name), quote(q.Name)), `change "from" or "for"`
+		}
 	}
-	l.Burst = max(1, int(l.Rate))
-	if burst := n.get("burst"); burst != nil {
-		l.Burst = r.integer(burst, 1, int(MaxRate))
-	}
-	return &l
+	return "", ""
 }

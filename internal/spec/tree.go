@@ -29,6 +29,7 @@ type node struct {
 	duplicates []*node       // members with a key of an earlier one; not among children
 
 	bad        bool     // an error is reported for it
+	refused    bool     // an error is reported for a key of it that it may not have
 	unresolved []string // keys of an object that are missing or misspelt; "": an unknown key without a near valid one
 }
 
@@ -47,12 +48,31 @@ const MaxBytes = 1 << 20
 
 // get returns a member of an object, or nil.
 func (n *node) get(name string) *node {
+	if n == nil || n.kind != jsontext.KindBeginObject {
+		return nil
+	}
 	for _, c := range n.children {
-		if c.name == name && n.kind == jsontext.KindBeginObject {
+		if c.name == name {
 			return c
 		}
 	}
 	return nil
+}
+
+// all are the members of an object, or the elements of a list, unless it is reported as wrong.
+func (n *node) all() []*node {
+	if n == nil || n.bad {
+		return nil
+	}
+	return n.children
+}
+
+// string is a text, or the digits of a number; empty for other values.
+func (n *node) string() string {
+	if n == nil {
+		return ""
+	}
+	return n.text
 }
 
 // step is a member of an object, an element of an array by its index, or nil.
