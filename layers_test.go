@@ -229,7 +229,7 @@ func TestLayersOfImports(t *testing.T) {
 // ones are fixtures, and servers that this program has started.
 var unguarded = []string{
 	"foreign/", "observe/collect/host/", "observe/collect/quota/",
-	"series/experiment/change/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go", "trial/stepsummary.go",
+	"series/experiment/change/journal.go", "load/fleet/log.go", "load/k6/output.go", "trial/incluster/hold.go",
 	"judge/audit/covered.go", // a folder
 	"project/logfile/read.go",
 	"testing/", "servers/", "lab/bench/", "lab/fakegrafana/",

@@ -7,17 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/load/fleet/local"
 	"assay.dev/assay/internal/run"
 )
 
-// Where workers come from.
+// Engines that are the default of a command.
 const (
 	engineLocal      = "local"
-	engineJoin       = "join"
-	engineExec       = "exec"
 	engineKubernetes = "kubernetes"
-	engineOperator   = "k6-operator"
 )
 
 // engine is one way to start workers.
@@ -27,22 +25,23 @@ type engine struct {
 	command  bool // it takes a command after --
 	cluster  bool // it has manifests, for --dry-run and for a coordinator in the cluster
 	operator bool // the k6-operator makes the pods
-	// connect makes the engine of the runs; nil: the run needs none.
-	connect func(f *fleetFlags, e engine, c *cobra.Command, runs []run.Options) error
+	// of makes the engine of a run; a dry run prints the manifests instead.
+	of func(f *fleetFlags, e engine, c *cobra.Command, o *run.Options) (fleet.Engine, error)
 }
 
 // engines are all of them: what the command line says of engines follows from this table.
 var engines = []engine{
-	{name: engineLocal, here: true},
-	{name: engineJoin},
-	{name: engineExec, command: true, connect: func(f *fleetFlags, _ engine, _ *cobra.Command, runs []run.Options) error {
-		for i := range runs {
-			runs[i].Engine = local.Command{Args: f.command}
-		}
-		return nil
+	{name: engineLocal, here: true, of: always(local.Engine{})},
+	{name: "join", of: always(fleet.Others{})},
+	{name: "exec", command: true, of: func(f *fleetFlags, _ engine, _ *cobra.Command, _ *run.Options) (fleet.Engine, error) {
+		return local.Engine{Command: f.command}, nil
 	}},
-	{name: engineKubernetes, cluster: true, connect: (*fleetFlags).connectCluster},
-	{name: engineOperator, cluster: true, operator: true, connect: (*fleetFlags).connectCluster},
+	{name: engineKubernetes, cluster: true, of: (*fleetFlags).inCluster},
+	{name: "k6-operator", cluster: true, operator: true, of: (*fleetFlags).inCluster},
+}
+
+func always(e fleet.Engine) func(*fleetFlags, engine, *cobra.Command, *run.Options) (fleet.Engine, error) {
+	return func(*fleetFlags, engine, *cobra.Command, *run.Options) (fleet.Engine, error) { return e, nil }
 }
 
 // engineNames lists the names of engines: "a, b or c".
@@ -74,10 +73,13 @@ func (f *fleetFlags) chosen() (e engine) {
 	return e
 }
 
-// connect makes the engine of the runs. A dry run prints the manifests instead.
-func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
-	if e := f.chosen(); e.connect != nil {
-		return e.connect(f, e, c, runs)
+// connect makes the engine of each run. A dry run prints the manifests instead.
+func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) (err error) {
+	e := f.chosen()
+	for i := range runs {
+		if runs[i].Engine, err = e.of(f, e, c, &runs[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/wire"
@@ -53,46 +54,36 @@ func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 }
 
-// connectCluster makes the engine of runs in a cluster, whose coordinator is this process. If
-// it is a dry run, it prints the manifests instead.
-func (f *fleetFlags) connectCluster(e engine, c *cobra.Command, runs []run.Options) error {
-	for i, o := range runs {
-		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
-			return err
+// inCluster is the engine of a run in a cluster, whose coordinator is this process. If it is a
+// dry run, it prints the manifests instead.
+func (f *fleetFlags) inCluster(e engine, c *cobra.Command, o *run.Options) (fleet.Engine, error) {
+	if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
+		return nil, err
+	}
+	if err := checkTarget(*o); err != nil {
+		return nil, err
+	}
+	s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, e)
+	if err != nil {
+		return nil, err
+	}
+	if coordinatorPod() == nil { // else the whole patch was checked before
+		all, err := f.kubernetes.manifests(c.Context(), *o, e, "https://"+o.Join.Told())
+		if err == nil {
+			err = f.kubernetes.show(c, s.Patch, all)
 		}
-		if err := checkTarget(o); err != nil {
-			return err
-		}
-		s, err := f.kubernetes.settings(c.Context(), o.Profile.Name, e)
-		if err != nil {
-			return err
-		}
-		if coordinatorPod() == nil { // else the whole patch was checked before
-			all, err := f.kubernetes.manifests(c.Context(), o, e, "https://"+o.Join.Told())
-			if err == nil {
-				err = s.Patch.Check(all)
-			}
-			if err == nil && f.kubernetes.dryRun {
-				if all, err = s.Patch.Apply(all); err == nil {
-					err = cluster.Print(c.OutOrStdout(), all)
-				}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if !f.kubernetes.dryRun {
-			engine, err := f.kubernetes.engine(c.Context(), s)
-			if err != nil {
-				return err
-			}
-			runs[i].Engine = engine
-			if cluster.Inside() {
-				runs[i].TargetService = targetService(c.Context(), engine.Cluster, o.Target)
-			}
+		if err != nil || f.kubernetes.dryRun {
+			return nil, err
 		}
 	}
-	return nil
+	if f.kubernetes.dryRun {
+		return nil, nil //nolint:nilnil // no run follows
+	}
+	engine, err := f.kubernetes.engine(c.Context(), s)
+	if err == nil && cluster.Inside() {
+		o.TargetService = targetService(c.Context(), engine.Cluster, o.Target)
+	}
+	return engine, err
 }
 
 // apply sets the options of a run.

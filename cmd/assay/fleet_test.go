@@ -15,8 +15,8 @@ func TestListenFromEnvironment(t *testing.T) {
 	for _, c := range []struct{ engine, flag, want string }{
 		{engineLocal, "", ""},
 		{engineLocal, "127.0.0.1:7078", "127.0.0.1:7078"},
-		{engineJoin, "", "10.0.0.5:7077"},
-		{engineJoin, "127.0.0.1:7078", "127.0.0.1:7078"},
+		{"join", "", "10.0.0.5:7077"},
+		{"join", "127.0.0.1:7078", "127.0.0.1:7078"},
 	} {
 		f := fleetFlags{engine: c.engine, weights: "equal", join: run.Join{Listen: c.flag, Timeout: run.DefaultJoinTimeout}}
 		var o run.Options

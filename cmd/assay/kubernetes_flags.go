@@ -3,21 +3,27 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"regexp"
-
-	"assay.dev/assay/internal/cli"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/load/fleet/kubernetes"
+	"assay.dev/assay/internal/observe/collect/service/endpoints"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/trial/incluster"
 	"assay.dev/assay/internal/wire"
@@ -136,6 +142,18 @@ func (f *kubernetesFlags) manifests(ctx context.Context, o run.Options, e engine
 	return s.Manifests(launch)
 }
 
+// show checks the patch of manifests, and prints them if it is a dry run.
+func (f *kubernetesFlags) show(c *cobra.Command, patch cluster.Patch, all []runtime.Object) error {
+	if err := patch.Check(all); err != nil || !f.dryRun {
+		return err
+	}
+	all, err := patch.Apply(all)
+	if err != nil {
+		return err
+	}
+	return cluster.Print(c.OutOrStdout(), all)
+}
+
 // coordinatorPod is the pod that this process runs in, if its manifest is Assay's; nil:
 // it is not.
 func coordinatorPod() *metav1.OwnerReference {
@@ -144,4 +162,63 @@ func coordinatorPod() *metav1.OwnerReference {
 		return nil
 	}
 	return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
+}
+
+// checkTarget requires a target that pods may reach.
+func checkTarget(o run.Options) error {
+	next := "for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc"
+	if o.Target == "" {
+		return cli.Usage(next, "workers in a cluster need the service's URL: --target or ASSAY_TARGET")
+	}
+	if err := run.CheckTarget(o); err != nil {
+		return err
+	}
+	if u, err := url.Parse(o.Target); err == nil && isLoopback(u.Hostname()) {
+		return cli.Usage(next, "pods cannot reach %s", o.Target)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// checkAddress requires an address that pods can reach.
+func checkAddress(listen, advertise string) error {
+	next := "--listen 0.0.0.0:7077 --advertise ADDRESS:7077, with an address of this machine that pods can reach; or run the coordinator in the cluster: assay kubernetes certify"
+	if listen == "" {
+		return cli.Usage(next, "workers in a cluster need an address to join: --listen")
+	}
+	told := cmp.Or(advertise, listen)
+	host, _, _ := net.SplitHostPort(told) // its form was checked
+	ip := net.ParseIP(host)
+	if isLoopback(host) || advertise != "" && ip != nil && ip.IsUnspecified() {
+		return cli.Usage(next, "pods cannot reach %s", told)
+	}
+	return nil
+}
+
+// targetService is the Service that a target names; nil: it is no Service's, or that of an
+// ExternalName, behind which the cluster knows no instances.
+func targetService(ctx context.Context, c *cluster.Cluster, target string) *endpoints.Service {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil
+	}
+	name, namespace, ok := endpoints.ParseService(u.Hostname(), c.Namespace)
+	if !ok {
+		return nil
+	}
+	port := map[string]int{"http": 80, "https": 443}[u.Scheme]
+	if u.Port() != "" {
+		port, _ = strconv.Atoi(u.Port())
+	}
+	s := endpoints.Of(c, namespace, name, port)
+	_, err = s.URLs(ctx)
+	// A name of two parts, like example.com, may be that of another host.
+	if apierrors.IsNotFound(err) || errors.Is(err, endpoints.ErrExternal) || err != nil && strings.Count(u.Hostname(), ".") == 1 {
+		return nil
+	}
+	return s
 }

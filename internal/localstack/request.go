@@ -163,3 +163,6 @@ func NodeDo(ctx context.Context, dir, node, action string) error {
 	_, err := ask(ctx, Request{Do: DoNode, Dir: dir, Node: node, Action: action})
 	return err
 }
+
+// ownGroup makes a process the leader of a group of its own.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

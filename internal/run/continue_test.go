@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/load/fleet"
-	"assay.dev/assay/internal/observe/collect/receiver"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -68,7 +67,7 @@ func TestContinuedRunThatMustStop(t *testing.T) {
 }
 
 // continued is a run of one worker, which has ended, whose coordinator was killed.
-func continued(t *testing.T, p spec.Profile) *run {
+func continued(t *testing.T, p spec.Profile) *loading {
 	t.Helper()
 	target := httptest.NewServer(nil)
 	t.Cleanup(target.Close)
@@ -89,12 +88,9 @@ func continued(t *testing.T, p spec.Profile) *run {
 		t.Fatal(err)
 	}
 	o := Options{ID: "run", Dir: dir, Resume: true, ForceStop: t.Context(), Log: slog.New(slog.DiscardHandler), Progress: func(Event) {}}
-	r := &run{Options: o, writeErrors: make(chan error, 1), contradictions: make(chan string, 1), delays: receiver.NewDelays(), t0: time.Now().Truncate(time.Second)}
-	r.Join.Token = "token-of-a-test-0123456789"
-	if err := r.reopen(fleet.State{T0: r.t0, Members: []wire.Hello{{Identity: "one"}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.listenAgain(); err != nil {
+	o.Join.Token = "token-of-a-test-0123456789"
+	r, err := reopen(&o, savedState{State: fleet.State{T0: time.Now().Truncate(time.Second), Members: []wire.Hello{{Identity: "one"}}}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/load/fleet"
-	"assay.dev/assay/internal/observe/collect/receiver"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -41,17 +40,15 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 	keys := wire.NewKeys("run", "token")
 	atOnce, cancel := context.WithCancel(t.Context()) // no process is to be waited for
 	cancel()
-	r := &run{
-		Options: Options{ID: "run", Dir: dir, Profile: p, Workers: 2, Progress: func(Event) {}, ForceStop: atOnce}, plan: load, planned: planned, writer: w,
-		watch: newWatcher(nil, 0), delays: receiver.NewDelays(), checker: record.NewChecker(planned),
-		writeErrors: make(chan error, 1), contradictions: make(chan string, 1), t0: time.Now(),
-		coordinator: fleet.NewCoordinator(fleet.Options{Keys: keys}), injector: &injector{},
-	}
-	r.checker.Start(r.t0)
-	r.records.Store(true)
-	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, slog.New(slog.DiscardHandler))
+	o := &Options{ID: "run", Dir: dir, Profile: p, Workers: 2, Progress: func(Event) {}, ForceStop: atOnce, Log: slog.New(slog.DiscardHandler)}
+	in := newIntake(p, nil)
+	in.writer, in.checker = w, record.NewChecker(planned)
+	c := &crew{Options: o, receiver: in.receiver(o, keys), coordinator: fleet.NewCoordinator(fleet.Options{Keys: keys})}
+	r := &loading{measuring: &measuring{opened: &opened{Options: o, crew: c, in: in, plan: load, planned: planned}}, faults: &injector{}, t0: time.Now()}
+	in.checker.Start(r.t0)
+	in.begun.Store(true)
 	mux := http.NewServeMux()
-	r.receiver.Routes(mux)
+	c.receiver.Routes(mux)
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	send := func(worker int, sequence uint64, v float64) error {
@@ -85,7 +82,7 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.load(context.Background())
+		r.watch(context.Background())
 	}()
 	select {
 	case <-done:

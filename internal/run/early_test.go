@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"assay.dev/assay/internal/observe/collect/receiver"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/wire"
 )
@@ -16,14 +15,12 @@ import (
 // They are told to send again.
 func TestSentBeforeTheRunBegins(t *testing.T) {
 	o := Options{ID: "run", Join: Join{Token: "token-of-a-test-0123456789"}, Log: slog.New(slog.DiscardHandler)}
-	r := &run{Options: o, delays: receiver.NewDelays()}
 	keys, err := o.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.receive(keys)
 	mux := http.NewServeMux()
-	r.receiver.Routes(mux)
+	newIntake(o.Profile, nil).receiver(&o, keys).Routes(mux)
 	frames, err := metric.Encode(metric.Frame{Source: "otlp/shop", Second: 1, Points: []metric.Point{metric.CounterPoint(metric.Of(metric.Transactions), 1)}})
 	if err != nil {
 		t.Fatal(err)

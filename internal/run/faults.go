@@ -63,13 +63,13 @@ type injector struct {
 	cancel  context.CancelFunc
 }
 
-// inject starts to inject the faults of the profile. end ends those that still last.
-func (r *run) inject(ctx context.Context) *injector {
-	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, note: r.step, facts: make([]record.Fault, len(r.Profile.Faults))}
+// inject starts to inject the faults of the profile; start is that of the first judged window.
+// end ends those that still last.
+func inject(ctx context.Context, o *Options, start time.Time) *injector {
+	i := &injector{nodes: o.FaultNodes, faults: o.Profile.Faults, start: start, note: o.step, facts: make([]record.Fault, len(o.Profile.Faults))}
 	if len(i.faults) == 0 {
 		return i
 	}
-	i.start = r.t0.Add(r.plan.Judged[0].Start)
 	ctx, i.cancel = context.WithCancel(ctx)
 	for n, f := range i.faults {
 		i.running.Go(func() { i.run(ctx, n, f) })
@@ -79,13 +79,13 @@ func (r *run) inject(ctx context.Context) *injector {
 
 // run injects one fault at its time, and ends it.
 func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
-	if !sleepUntil(ctx, i.start.Add(f.At)) {
+	if !sleep(ctx, time.Until(i.start.Add(f.At))) {
 		return
 	}
 	// What is down already would be killed once more without any effect.
 	if f.Node != "" {
 		if err := i.nodes.Ready(ctx, f.Node); err != nil {
-			i.set(n, func(fact *record.Fault) { fact.Error = text(err) })
+			i.set(n, func(fact *record.Fault) { fact.Error = withHint(err, "; %s") })
 			return
 		}
 	}
@@ -94,8 +94,8 @@ func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
 	at := time.Now()
 	i.set(n, func(fact *record.Fault) { fact.At = i.clock(at) })
 	err := i.act(context.WithoutCancel(ctx), f, f.Do, f.Run)
-	i.set(n, func(fact *record.Fault) { fact.Done, fact.Error = i.clock(time.Now()), text(err) })
-	if f.For > 0 && sleepUntil(ctx, i.start.Add(f.At+f.For)) {
+	i.set(n, func(fact *record.Fault) { fact.Done, fact.Error = i.clock(time.Now()), withHint(err, "; %s") })
+	if f.For > 0 && sleep(ctx, time.Until(i.start.Add(f.At+f.For))) {
 		i.finish(context.WithoutCancel(ctx), n)
 	}
 }
@@ -115,7 +115,7 @@ func (i *injector) finish(ctx context.Context, n int) {
 		err = hint.With(err, "bring it back: assay-lab stack node start "+f.Node)
 	}
 	i.set(n, func(fact *record.Fault) {
-		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), text(err)
+		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), withHint(err, "; %s")
 	})
 }
 
@@ -166,8 +166,8 @@ func (i *injector) end(ctx context.Context) []record.Fault {
 }
 
 // undoFaults begins to end the faults of a profile, of which it is not known which last.
-func (r *run) undoFaults(ctx context.Context) *injector {
-	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, start: r.t0, cancel: func() {}}
+func undoFaults(ctx context.Context, o *Options, start time.Time) *injector {
+	i := &injector{nodes: o.FaultNodes, faults: o.Profile.Faults, start: start, cancel: func() {}}
 	for range i.faults {
 		i.facts = append(i.facts, record.Fault{Error: "the coordinator was killed: it is not known what was injected"})
 	}
@@ -175,30 +175,31 @@ func (r *run) undoFaults(ctx context.Context) *injector {
 		for n, f := range i.faults {
 			if f.Ends() {
 				err := i.act(context.WithoutCancel(ctx), f, spec.DoStart, f.Undo)
-				i.set(n, func(fact *record.Fault) { fact.EndError = text(err) })
+				i.set(n, func(fact *record.Fault) { fact.EndError = withHint(err, "; %s") })
 			}
 		}
 	})
 	return i
 }
 
-// sleepUntil waits for an instant; false: ctx was done before.
-func sleepUntil(ctx context.Context, at time.Time) bool {
+// sleep waits for a time; false: ctx was done before.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(time.Until(at)):
+	case <-time.After(d):
 		return true
 	}
 }
 
-// text is an error as text, with its hint; empty for nil.
-func text(err error) string {
+// withHint is an error as text, with its hint in a format; empty for nil.
+func withHint(err error, format string) string {
 	if err == nil {
 		return ""
 	}
+	text := err.Error()
 	if next := hint.Of(err); next != "" {
-		err = errors.New(err.Error() + "; " + next)
+		text += fmt.Sprintf(format, next)
 	}
-	return err.Error()
+	return text
 }

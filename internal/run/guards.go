@@ -1,12 +1,10 @@
 package run
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -223,24 +221,4 @@ func (g *guard) limitation(first, end int64) string {
 		return ""
 	}
 	return fmt.Sprintf("%s was not read for %d of %d s, in which the abort condition %s did not protect %s", g.Metric, total, end-first, g.Expression, g.Protects())
-}
-
-// unguarded is why an abort condition cannot be watched: a source has failed since the
-// preflight. The run is not begun without what protects others from it.
-func (r *run) unguarded() error {
-	for _, a := range r.Profile.Abort {
-		if a.OfLoad() {
-			continue
-		}
-		if err := r.collect.failed(a.Source()); err != nil {
-			return hint.With(fmt.Errorf("the abort condition %s %s cannot be watched: %w", a.Metric, a.Expression, err),
-				cmp.Or(hint.Of(err), "mend it, or remove the condition: an abort that cannot see protects nobody"))
-		}
-	}
-	return nil
-}
-
-// guardedUntil is the second until which conditions are watched in a run that ended then.
-func (r *run) guardedUntil(ended time.Time) int64 {
-	return min(ended.Unix(), r.t0.Add(r.plan.Duration()).Unix())
 }

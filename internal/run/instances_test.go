@@ -36,20 +36,28 @@ func shop() (*fake.Clients, *endpoints.Service) {
 func TestSharesNode(t *testing.T) {
 	t.Parallel()
 	client, service := shop()
-	r := &run{}
-	if r.sharesNode(t.Context(), []record.WorkerHost{{Node: "n1"}}) {
+	var said []string
+	shares := func(of *endpoints.Service, nodes ...string) bool {
+		var workers []record.WorkerHost
+		for _, n := range nodes {
+			workers = append(workers, record.WorkerHost{Node: n})
+		}
+		shared, err := sharesNode(t.Context(), of, workers)
+		if err != nil {
+			said = append(said, err.Error())
+		}
+		return shared
+	}
+	if shares(nil, "n1") {
 		t.Error("a target that is no Service has a node")
 	}
-	r.TargetService = service
 	for node, want := range map[string]bool{"n1": true, "n2": false, "": false} {
-		if got := r.sharesNode(t.Context(), []record.WorkerHost{{Node: "n3"}, {Node: node}}); got != want {
+		if got := shares(service, "n3", node); got != want {
 			t.Errorf("a worker on node %q: %t", node, got)
 		}
 	}
-	var said []string
-	r.Progress = func(e Event) { said = append(said, e.Text) }
 	client.PrependReactor("list", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
-	if r.sharesNode(t.Context(), []record.WorkerHost{{Node: "n1"}}) || !strings.Contains(strings.Join(said, "\n"), "no answer") {
+	if shares(service, "n1") || !strings.Contains(strings.Join(said, "\n"), "no answer") {
 		t.Errorf("said %q", said)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/servers/process"
 )
@@ -19,7 +20,7 @@ const joinToken = "token-of-a-test-0123456789"
 // awaitJoin lets the workers of a run join by themselves. With the first line of the run
 // that says how, join is called with the coordinator's URL.
 func awaitJoin(o *run.Options, join func(url string)) {
-	o.Join.Remote, o.Join.Token = true, joinToken
+	o.Join.Remote, o.Join.Token, o.Engine = true, joinToken, fleet.Others{}
 	progress := o.Progress
 	var once sync.Once
 	o.Progress = func(e run.Event) {

@@ -55,7 +55,7 @@ type reconciler struct {
 	arrival    *arrival           // of the rows so far; nil: none was waited for yet
 }
 
-func newReconciler(o Options) *reconciler {
+func newReconciler(o *Options) *reconciler {
 	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit, timeout: queryTimeout}
 	for i, of := range o.Profile.Flows {
 		if of.Ledger != nil {
@@ -73,47 +73,66 @@ func newReconciler(o Options) *reconciler {
 // reconcile reads the persisted transactions until no acknowledged one is missing or
 // the wait ends, records them, and checks the invariants. Once ctx is done it compares
 // nothing, since rows may still be on their way.
-func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
-	if len(l.ledgers) == 0 {
-		l.checkInvariants(ctx, nil)
-		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}, nil
+func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (fact record.LedgerFact, err error) {
+	switch {
+	case len(l.ledgers) == 0:
+		fact = record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}
+	case l.dsn == "":
+		fact = record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}
 	}
-	if l.dsn == "" {
-		l.checkInvariants(ctx, nil)
-		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
+	switch {
+	case len(l.ledgers)+len(l.invariants) == 0:
+		return fact, nil
+	case l.dsn == "":
+		l.failInvariants("the run has no database in which to check it")
+		return fact, nil
 	}
-	db, err := databases.Open(l.dsn)
-	if err == nil {
-		defer db.Close() // read-only
-		err = l.reach(ctx, db)
-	}
+	db, err := l.open(ctx)
 	if err != nil {
 		why := "the database cannot be reached: " + databases.Reason(err)
 		l.failInvariants(why)
+		if fact.State == record.StateAbsent {
+			return fact, nil
+		}
 		return record.LedgerFact{State: record.StateFailed, Reason: why}, w.RemovePersisted()
 	}
-	var writeError error
-	fact := record.LedgerFact{State: record.StateOK}
+	defer db.Close() // read-only
+	if fact.State != record.StateAbsent {
+		fact, err = l.compare(ctx, db, w)
+	}
+	l.checkInvariants(ctx, db)
+	return fact, err
+}
+
+// compare compares persisted and acknowledged transactions. Its error is of the record.
+func (l *reconciler) compare(ctx context.Context, db *database.DB, w *record.Writer) (record.LedgerFact, error) {
 	if l.arrival == nil {
 		l.arrival = l.newArrival()
 	}
-	err = l.read(ctx, db, w)
+	err := l.read(ctx, db, w)
 	var unread *ledger.ReadError
 	switch {
 	case ctx.Err() != nil:
-		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
+		return record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}, w.RemovePersisted()
 	case errors.As(err, &unread):
-		fact = record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}
+		return record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}, w.RemovePersisted()
 	case errors.Is(err, errUnfinished):
-		fact.Unfinished, fact.Reason = true, err.Error()
-	default:
-		writeError = err
+		return record.LedgerFact{State: record.StateOK, Unfinished: true, Reason: err.Error()}, nil
 	}
-	if fact.State == record.StateFailed {
-		writeError = w.RemovePersisted()
+	return record.LedgerFact{State: record.StateOK}, err
+}
+
+// open opens the database, and reaches it.
+func (l *reconciler) open(ctx context.Context) (*database.DB, error) {
+	db, err := databases.Open(l.dsn)
+	if err != nil {
+		return nil, err
 	}
-	l.checkInvariants(ctx, db)
-	return fact, writeError
+	if err := l.reach(ctx, db); err != nil {
+		_ = db.Close() // nothing was read
+		return nil, err
+	}
+	return db, nil
 }
 
 // reach connects first, so that an unreachable database delays the end once rather
@@ -127,10 +146,7 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) (err error) {
 		if !db.Dialect.Is(err, database.TooManyConnections) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(250 * time.Millisecond):
-		}
+		sleep(ctx, 250*time.Millisecond)
 	}
 }
 
@@ -141,14 +157,11 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 	if l.dsn == "" || len(l.cleanup()) == 0 {
 		return nil
 	}
-	db, err := databases.Open(l.dsn)
+	db, err := l.open(ctx)
 	if err != nil {
-		return err
-	}
-	defer db.Close() // each statement has reported its own errors
-	if err := l.reach(ctx, db); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
+	defer db.Close() // each statement has reported its own errors
 	limit := cleanupGrace
 	if force.Err() != nil {
 		limit = time.Second
@@ -172,10 +185,7 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 			continue
 		}
 		few++
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		sleep(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -219,10 +229,8 @@ func (l *reconciler) read(ctx context.Context, db *database.DB, w *record.Writer
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return &ledger.ReadError{Err: context.Cause(ctx)}
-		case <-time.After(pause):
 		}
 		// To count is cheaper than to read.
 		if err := l.awaitRows(ctx, db, c.Persisted+c.Missing, func(string) {}); err != nil && !errors.Is(err, errCount) {
@@ -262,4 +270,151 @@ func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer
 		return c, err
 	}
 	return w.CompareLedger()
+}
+
+const (
+	// countPauses is how many times as long as a count of rows the pause after it is: the
+	// count may take seconds, and the database is busy.
+	countPauses   = 4
+	minCountPause = 250 * time.Millisecond
+	maxCountPause = 10 * time.Second
+	// awaitReport is the time between two reports of the wait.
+	awaitReport = 10 * time.Second
+)
+
+// arrival is the wait for rows that are still being stored. Rows may take the profile's
+// wait to appear; while further ones appear, they may take the limit in total.
+type arrival struct {
+	wait, limit time.Duration // after the last row, and in total
+	began, grew time.Time     // when the wait began, and when a row appeared last
+	rows        int64         // seen so far
+}
+
+func (l *reconciler) newArrival() *arrival {
+	return &arrival{wait: l.wait, limit: l.limit, began: time.Now(), grew: time.Now()}
+}
+
+// saw notes a number of rows.
+func (a *arrival) saw(rows int64) {
+	if rows > a.rows {
+		a.rows, a.grew = rows, time.Now()
+	}
+}
+
+// ended reports whether the wait is over.
+func (a *arrival) ended() bool {
+	return time.Since(a.grew) > a.wait || time.Since(a.began) > a.limit
+}
+
+// unfinished reports whether the wait ended although rows were still appearing.
+func (a *arrival) unfinished() bool {
+	return time.Since(a.began) > a.limit && time.Since(a.grew) <= a.wait
+}
+
+// await waits until as many rows are stored as transactions were acknowledged, while the
+// collectors still run: a service may answer first and store later. It gives up when none
+// has appeared for the wait. Whether the rows are the right ones is for reconcile to find.
+func (l *reconciler) await(ctx context.Context, acknowledged int64, report func(text string)) {
+	if len(l.ledgers) == 0 || l.dsn == "" || acknowledged == 0 || ctx.Err() != nil {
+		return
+	}
+	db, err := l.open(ctx)
+	if err != nil {
+		return // reconcile reports it
+	}
+	defer db.Close() // read-only
+	l.arrival = l.newArrival()
+	_ = l.awaitRows(ctx, db, acknowledged, report) // reconcile reads the rows themselves, and reports the error
+}
+
+// awaitRows waits until there are so many rows, or the wait is over.
+func (l *reconciler) awaitRows(ctx context.Context, db *database.DB, want int64, report func(text string)) error {
+	for reported := time.Now(); ; {
+		before := time.Now()
+		n, err := l.count(ctx, db)
+		if err != nil {
+			return err
+		}
+		if l.arrival.saw(n); n >= want || l.arrival.ended() {
+			return nil
+		}
+		if time.Since(reported) >= awaitReport {
+			reported = time.Now()
+			report(fmt.Sprintf("waiting for %d acknowledged transactions to be stored, %d are", want-n, n))
+		}
+		pause := min(max(minCountPause, countPauses*time.Since(before)), maxCountPause)
+		if !sleep(ctx, pause) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// count counts the rows of the run without fetching them.
+func (l *reconciler) count(ctx context.Context, db *database.DB) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	total := int64(0)
+	for _, of := range l.ledgers {
+		n, err := ledger.Count(ctx, db, of.Persisted, l.run)
+		if err != nil {
+			return 0, errors.Join(errCount, err)
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// errCount: the rows cannot be counted, for example because the query's columns have the
+// same name. They are read instead.
+var errCount = errors.New("count persisted transactions")
+
+// checkInvariants checks the profile's invariants in the database. The last transactions may
+// still be under way: an invariant that does not hold is checked again until it does, or for as
+// long as the ledger waits.
+func (l *reconciler) checkInvariants(ctx context.Context, db *database.DB) {
+	l.violated = nil
+	deadline := time.Now().Add(l.wait)
+	for _, i := range l.invariants {
+		l.violated = append(l.violated, l.check(ctx, db, i, deadline))
+	}
+}
+
+// failInvariants says why none of the invariants could be checked.
+func (l *reconciler) failInvariants(why string) {
+	l.violated = nil
+	for range l.invariants {
+		l.violated = append(l.violated, record.Invariant{Error: why})
+	}
+}
+
+// check checks one invariant until it holds or the deadline has passed.
+func (l *reconciler) check(ctx context.Context, db *database.DB, i spec.Invariant, deadline time.Time) record.Invariant {
+	for {
+		rows, err := violations(ctx, db, i.SQL, l.run)
+		switch {
+		case ctx.Err() != nil:
+			return record.Invariant{Error: "the run was interrupted"}
+		case err != nil:
+			return record.Invariant{Error: databases.Reason(err)}
+		case rows == 0 || time.Now().After(deadline):
+			return record.Invariant{Rows: rows}
+		}
+		sleep(ctx, 250*time.Millisecond)
+	}
+}
+
+// violations counts the rows that violate an invariant, at most record.MaxInvariantRows.
+func violations(ctx context.Context, db *database.DB, query, run string) (n int64, err error) {
+	defer foreign.Guard(&err)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for n < record.MaxInvariantRows && rows.Next() {
+		n++
+	}
+	return n, rows.Err()
 }

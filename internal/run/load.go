@@ -12,18 +12,32 @@ import (
 	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/wire"
 )
 
 // overtime is how long workers may take after the last transaction has timed out,
 // for teardown() (k6 allows a minute) and their last frames, before they are stopped.
 const overtime = 85 * time.Second
 
-// load watches the run until all workers have ended by themselves, or something
+// loading is a run under load.
+type loading struct {
+	*measuring
+	t0        time.Time     // with a monotonic reading
+	faults    *injector     // of the profile's faults
+	silent    map[int]bool  // workers that were not heard from in the last second
+	clockStep time.Duration // largest change of the wall clock since t0
+	stopped   string        // why the load ended early; empty: it did not
+	ended     time.Time     // when it was stopped early
+	aborted   *record.Abort // abort condition that stopped it; nil: none
+	unwritten error         // why the record could not be written, once the load has ended because of it
+}
+
+// watch watches the load until all workers have ended by themselves, or something
 // stops it early.
-func (r *run) load(ctx context.Context) {
-	end := r.plan.Duration() + r.plan.Longest()
-	limit := time.Until(r.t0) + end + overtime
-	if r.Resume { // later than that, too: its workers may have ended, or still be lost
+func (l *loading) watch(ctx context.Context) {
+	end := l.plan.Duration() + l.plan.Longest()
+	limit := time.Until(l.t0) + end + overtime
+	if l.Resume { // later than that, too: its workers may have ended, or still be lost
 		limit = max(limit, stopTimeout)
 	}
 	overdue := time.NewTimer(limit)
@@ -33,47 +47,51 @@ func (r *run) load(ctx context.Context) {
 	stage := -1
 	for {
 		select {
-		case <-r.coordinator.Done():
-			r.explainExits()
-			r.awaitEnd(ctx)
+		case <-l.crew.coordinator.Done():
+			for _, e := range l.crew.coordinator.Exits() { // one may have ended the run early
+				if e.Status != "0" && e.Status != fleet.Closed && l.stopped == "" {
+					l.stopped = e.String()
+				}
+			}
+			l.awaitEnd(ctx)
 			return
-		case exit := <-r.coordinator.Ended():
-			if exit.Status != "0" && exit.Status != fleet.Closed && !r.looks.decided() {
-				r.stop(exit.String())
+		case exit := <-l.crew.coordinator.Ended():
+			if exit.Status != "0" && exit.Status != fleet.Closed && !l.in.looks.decided() {
+				l.stop(exit.String())
 				return
 			}
 		case <-ctx.Done():
-			r.stop(whyInterrupted(ctx))
+			l.stop(whyInterrupted(ctx))
 			return
-		case why := <-r.contradictions:
-			r.stop(why)
+		case why := <-l.in.contradictions:
+			l.stop(why)
 			return
-		case r.writeError = <-r.writeErrors:
-			r.receiver.Close() // so that workers do not send their frames again
-			r.stop("the record cannot be written")
+		case l.unwritten = <-l.in.failures:
+			l.crew.receiver.Close() // so that workers do not send their frames again
+			l.stop("the record cannot be written")
 			return
 		case <-overdue.C:
-			r.stop(fmt.Sprintf("workers were still running %s after the last transaction's timeout", overtime))
+			l.stop(fmt.Sprintf("workers were still running %s after the last transaction's timeout", overtime))
 			return
 		case now := <-tick.C:
-			r.watchClock(now)
-			r.coordinator.LoseSilent()
-			r.reportSilent()
-			stage = r.reportSecond(stage)
-			r.reportView()
+			l.watchClock(now)
+			l.crew.coordinator.LoseSilent()
+			l.reportSilent()
+			stage = l.reportSecond(stage)
+			l.in.view.report()
 			// After the end of the schedule there is no load to stop.
-			if now.After(r.t0.Add(r.plan.Duration())) {
+			if now.After(l.t0.Add(l.plan.Duration())) {
 				continue
 			}
-			if r.look() {
+			if l.look() {
 				return
 			}
-			if r.aborted = r.watch.abortCondition(r.t0.Unix(), r.watched()); r.aborted != nil {
-				r.stop("aborted " + r.aborted.String())
+			if l.aborted = l.in.watch.abortCondition(l.t0.Unix(), l.watched()); l.aborted != nil {
+				l.stop("aborted " + l.aborted.String())
 				return
 			}
-			for _, text := range r.watch.unread(r.t0.Unix(), r.watched()) {
-				r.step(text)
+			for _, text := range l.in.watch.unread(l.t0.Unix(), l.watched()) {
+				l.step(text)
 			}
 		}
 	}
@@ -96,98 +114,170 @@ const aheadOfPlan = time.Second
 // awaitEnd waits for the end of the schedule by this machine's clock, once all workers have
 // ended. The time of a worker is known to within half a round trip, so that it may have
 // started, and ended, a little early.
-func (r *run) awaitEnd(ctx context.Context) {
-	left := time.Until(r.t0.Add(r.plan.Duration()))
-	if r.stopped != "" || left > aheadOfPlan {
+func (l *loading) awaitEnd(ctx context.Context) {
+	left := time.Until(l.t0.Add(l.plan.Duration()))
+	if l.stopped != "" || left > aheadOfPlan {
 		return // the run is incomplete
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(left):
-	}
+	sleep(ctx, left)
 }
 
 // look judges the run so far if a look is due, and ends the load if all SLOs are
 // decided.
-func (r *run) look() (ended bool) {
-	undecided, due := r.looks.judge(record.Run{
-		Plan: r.planned, Facts: record.Facts{T0: r.t0.UTC(), Ended: time.Now().UTC()},
-	}, time.Since(r.t0))
+func (l *loading) look() (ended bool) {
+	undecided, due := l.in.looks.judge(record.Run{
+		Plan: l.planned, Facts: record.Facts{T0: l.t0.UTC(), Ended: time.Now().UTC()},
+	}, time.Since(l.t0))
 	switch {
 	case !due:
 		return false
 	case len(undecided) > 0:
-		r.step(fmt.Sprintf("undecided: %s; extending the hold to %s", summary(undecided), r.looks.hold()))
+		l.step(fmt.Sprintf("undecided: %s; extending the hold to %s", summary(undecided), l.in.looks.hold()))
 		return false
 	}
-	r.step("all SLOs are decided: ending the hold")
-	r.endLoad("all SLOs are decided")
+	l.step("all SLOs are decided: ending the hold")
+	l.endLoad("all SLOs are decided")
 	return true
 }
 
 // stop ends the load early, and records why.
-func (r *run) stop(why string) {
-	r.stopped = why
-	r.step("stopping: " + why)
-	r.endLoad(why)
+func (l *loading) stop(why string) {
+	l.stopped = why
+	l.step("stopping: " + why)
+	l.endLoad(why)
 }
 
 // endLoad stops the workers, and returns when they have ended.
-func (r *run) endLoad(why string) {
-	if r.injector.cancel != nil {
-		r.injector.cancel() // no further fault
+func (l *loading) endLoad(why string) {
+	if l.faults.cancel != nil {
+		l.faults.cancel() // no further fault
 	}
-	r.ended = time.Now()
-	r.endWorkers(r.ForceStop, why)
-}
-
-// explainExits finds the worker that ended the run early, if one did.
-func (r *run) explainExits() {
-	for _, e := range r.coordinator.Exits() {
-		if e.Status != "0" && e.Status != fleet.Closed && r.stopped == "" {
-			r.stopped = e.String()
-		}
-	}
+	l.ended = time.Now()
+	l.crew.end(l.ForceStop, why)
 }
 
 // reportSilent reports workers that are not heard from, once, and that they are again.
-func (r *run) reportSilent() {
-	now := r.coordinator.Silent()
+func (l *loading) reportSilent() {
+	now := l.crew.coordinator.Silent()
 	for _, i := range slices.Sorted(maps.Keys(now)) {
-		if !r.silent[i] {
-			r.step(now[i])
+		if !l.silent[i] {
+			l.step(now[i])
 		}
 	}
-	for _, i := range slices.Sorted(maps.Keys(r.silent)) {
-		if now[i] == "" && !r.coordinator.HasEnded(i) {
-			r.step(metric.WorkerSource(i) + " is heard from again")
+	for _, i := range slices.Sorted(maps.Keys(l.silent)) {
+		if now[i] == "" && !l.crew.coordinator.HasEnded(i) {
+			l.step(metric.WorkerSource(i) + " is heard from again")
 		}
 	}
-	r.silent = map[int]bool{}
+	l.silent = map[int]bool{}
 	for i := range now {
-		r.silent[i] = true
+		l.silent[i] = true
 	}
 }
 
 // reportSecond reports the second that has passed, and a stage that has begun.
-func (r *run) reportSecond(stage int) int {
-	at := time.Since(r.t0)
-	if at < 0 || at > r.plan.Duration()+time.Second {
+func (l *loading) reportSecond(stage int) int {
+	at := time.Since(l.t0)
+	if at < 0 || at > l.plan.Duration()+time.Second {
 		return stage
 	}
-	for stage+1 < len(r.plan.Stages) && at >= r.plan.Stages[stage+1].Start {
+	for stage+1 < len(l.plan.Stages) && at >= l.plan.Stages[stage+1].Start {
 		stage++
-		r.Progress(Event{Kind: Enter, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration()})
+		l.Progress(Event{Kind: Enter, Stage: l.plan.Stages[stage], Offset: at, Of: l.plan.Duration()})
 	}
-	second := r.watched()
-	if second >= r.t0.Unix() && stage >= 0 {
-		r.Progress(Event{Kind: Tick, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration(), Live: r.watch.at(second)})
+	second := l.watched()
+	if second >= l.t0.Unix() && stage >= 0 {
+		l.Progress(Event{Kind: Tick, Stage: l.plan.Stages[stage], Offset: at, Of: l.plan.Duration(), Live: l.in.watch.at(second)})
 	}
 	return stage
 }
 
 // watched is the last second whose frames have arrived, which they do about
 // 0.25 s after its end.
-func (r *run) watched() int64 {
-	return r.t0.Unix() + int64(time.Since(r.t0)/time.Second) - 2
+func (l *loading) watched() int64 {
+	return l.t0.Unix() + int64(time.Since(l.t0)/time.Second) - 2
+}
+
+// watchClock records the largest change of the wall clock since t0. Schedules and
+// latencies use the monotonic clock, which nobody sets; persist lag compares wall
+// clocks.
+func (l *loading) watchClock(now time.Time) {
+	step := now.Round(0).Sub(l.t0.Round(0)) - now.Sub(l.t0)
+	if step.Abs() > l.clockStep.Abs() {
+		l.clockStep = step
+	}
+}
+
+// stopTimeout is how long the workers may take to end, to interrupt their iterations
+// and to deliver their last frames.
+const stopTimeout = wire.LostAfter + 10*time.Second
+
+// end asks the workers to end their load, and returns when all have ended or
+// ctx is done.
+func (c *crew) end(ctx context.Context, why string) {
+	c.coordinator.Stop(why)
+	if c.workers != nil {
+		c.workers.Resume()
+	}
+	limit := time.NewTimer(stopTimeout)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-c.coordinator.Done():
+			return
+		case <-tick.C:
+			c.coordinator.LoseSilent()
+			continue
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		waiting = false
+	}
+	if c.workers != nil {
+		c.workers.Kill()
+		select {
+		case <-c.coordinator.Done():
+			return
+		case <-time.After(killTimeout):
+		}
+	}
+	c.coordinator.LoseAll("it did not end in time")
+}
+
+// killTimeout is how long the end of killed processes may take to be noticed.
+const killTimeout = 2 * time.Second
+
+// killLeft kills workers that may still run although the load has ended: one that is lost
+// could add rows while the ledger is compared. After an interrupt no time is left to wait
+// for the end of any.
+func (c *crew) killLeft(ctx context.Context) {
+	lost := slices.ContainsFunc(c.coordinator.Exits(), func(e fleet.Exit) bool { return e.Status == fleet.Lost })
+	if c.workers != nil && (lost || ctx.Err() != nil) {
+		c.workers.Kill()
+	}
+}
+
+// podsTimeout is how long the cluster may take to say how the pods of workers ended.
+const podsTimeout = 15 * time.Second
+
+// facts are how each worker ended.
+func (c *crew) facts(ctx context.Context) (all []record.Worker) {
+	var pods map[string]record.Pod
+	if w, inPods := c.workers.(fleet.InPods); inPods {
+		ctx, cancel := context.WithTimeout(ctx, podsTimeout)
+		defer cancel()
+		pods = w.Pods(ctx)
+	}
+	for i, e := range c.coordinator.Exits() {
+		w := record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged}
+		if i < len(c.joined) { // a continued run does not know
+			if pod, known := pods[c.joined[i].Machine.Pod]; known {
+				w.Pod = &pod
+			}
+		}
+		all = append(all, w)
+	}
+	return all
 }

@@ -34,7 +34,7 @@ func TestAwaitEnd(t *testing.T) {
 					defer cancel()
 				}
 				p := plan.Plan{Stages: []plan.Stage{{Duration: 10 * time.Second}}}
-				r := &run{plan: p, t0: began.Add(c.left - p.Duration()), stopped: c.stopped}
+				r := &loading{measuring: &measuring{opened: &opened{plan: p}}, t0: began.Add(c.left - p.Duration()), stopped: c.stopped}
 				r.awaitEnd(ctx)
 				if waited := time.Since(began); waited != c.waits {
 					t.Errorf("waited %s, want %s", waited, c.waits)

@@ -24,7 +24,7 @@ type Options struct {
 	Overrides     map[string]string // those overrides, for the record
 	Workers       int
 	Join          Join
-	Engine        fleet.Engine // starts workers that are remote; nil: others start them
+	Engine        fleet.Engine // starts the workers; nil: on this machine
 	Seed          uint64
 	Target        string             // base URL of the system under test
 	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
@@ -102,3 +102,7 @@ const (
 
 // script is what the workers run.
 func (o Options) script() fleet.Main { return fleet.MainOf(o.File, o.Profile) }
+
+func (o *Options) step(text string) { o.Progress(Event{Kind: Step, Text: text}) }
+
+func (o *Options) note(text string) { o.Progress(Event{Kind: Note, Text: text}) }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/servers/process"
@@ -75,7 +76,7 @@ func runCoordinator() error {
 	var mu sync.Mutex
 	return run.Run(ctx, run.Options{
 		ID: c.ID, Dir: c.Dir, File: spec.File{Path: c.Thresholds}, Profile: c.Profile, Workers: c.Workers, Seed: c.Seed, Target: c.Target,
-		AllowHosts: c.AllowHosts, Join: run.Join(c.Join), Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable,
+		AllowHosts: c.AllowHosts, Join: run.Join(c.Join), Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable, Engine: fleet.Others{},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Progress: func(e run.Event) {
 			mu.Lock()

@@ -92,7 +92,7 @@ func TestWorkersThatCannotBeRemoved(t *testing.T) {
 				server := httptest.NewServer(http.HandlerFunc(think))
 				defer server.Close()
 				o := options(t, loose(steady(100, 10*time.Second)), getScript, server.URL)
-				engine := &unremoved{Engine: local.Engine{Executable: o.Executable}, dir: o.Dir}
+				engine := &unremoved{Engine: local.Engine{}, dir: o.Dir}
 				o.Join, o.Engine = run.Join{Remote: true, Listen: "127.0.0.1:0"}, engine
 				var notes []string
 				o.Progress = func(e run.Event) {

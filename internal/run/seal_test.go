@@ -27,18 +27,17 @@ func TestSealOfContinuedRun(t *testing.T) {
 		}
 		return signature.NewSealer(&key)
 	}
-	begin := func(id string, s record.Sealer) (*run, []byte) {
-		r := &run{Options: Options{ID: id, Dir: filepath.Join(t.TempDir(), id), Sealer: s, Progress: func(Event) {}}}
+	begin := func(id string, s record.Sealer) (*Options, []byte) {
+		r := &Options{ID: id, Dir: filepath.Join(t.TempDir(), id), Sealer: s, Progress: func(Event) {}}
 		p := spec.Profile{Name: "payment", Flows: []spec.Flow{{Timeout: 5 * time.Second, Load: spec.Load{Unit: "tps", Target: 60, Hold: 10 * time.Second}}}}
 		load, err := plan.New(p, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := record.Create(r.Dir, record.Plan{Schema: "assay/plan/v1", Run: id, Profile: p, Load: load, Scope: spec.ScopeSmoke})
+		_, err = record.Create(r.Dir, record.Plan{Schema: "assay/plan/v1", Run: id, Profile: p, Load: load, Scope: spec.ScopeSmoke})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.writer = w
 		seal, err := r.sealBegin()
 		if err != nil {
 			t.Fatal(err)
@@ -54,10 +53,8 @@ func TestSealOfContinuedRun(t *testing.T) {
 		seal []byte
 		want record.Sealer
 	}{"its own": {own, key}, "without a key": {without, nil}, "another key": {another, nil}, "another run": {elsewhere, nil}} {
-		r.writer.Sealer = nil
-		r.checkBegin(c.seal)
-		if r.writer.Sealer != c.want {
-			t.Errorf("%s: %v", name, r.writer.Sealer)
+		if got := r.beginSealer(c.seal); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 	// The seal of a begin is none of a record.

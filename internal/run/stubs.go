@@ -19,7 +19,7 @@ import (
 )
 
 // stubCollectors are those of the profile's stubs, by name.
-func (o Options) stubCollectors() (all []*stubs.Collector, err error) {
+func (o *Options) stubCollectors() (all []*stubs.Collector, err error) {
 	for _, name := range slices.Sorted(maps.Keys(o.Profile.Stubs)) {
 		of := stubs.Options{
 			Name: name, Stub: o.Profile.Stubs[name], Token: o.StubToken, Run: o.ID,
@@ -52,29 +52,10 @@ func CheckStubs(ctx context.Context, o Options) error {
 	return err
 }
 
-// startStubs begins to read the profile's stubs. The preflight has reached them, and what has
-// failed since then is a limitation.
-func (r *run) startStubs(ctx, running context.Context, c *collection) {
-	all, err := r.stubCollectors()
-	if err != nil {
-		for name := range r.Profile.Stubs {
-			c.absent(metric.StubSource(name), err.Error())
-		}
-		r.note(err.Error())
-		return
-	}
-	r.stubs = all
-	for _, s := range all {
-		if err := c.begin(ctx, running, s, r.numbered); err != nil {
-			r.note(err.Error())
-		}
-	}
-}
-
 // stubFacts reads the ledgers of the stubs into the record, and returns what is known of each,
 // and limitations.
-func (r *run) stubFacts(ctx context.Context) (facts []record.Stub, limitations []string) {
-	for _, s := range r.stubs {
+func (d *drained) stubFacts(ctx context.Context) (facts []record.Stub, limitations []string) {
+	for _, s := range d.stubs {
 		fact, begun := s.Fact()
 		if !begun {
 			continue // its collector has failed, which is a limitation
@@ -84,14 +65,14 @@ func (r *run) stubFacts(ctx context.Context) (facts []record.Stub, limitations [
 		switch {
 		case ctx.Err() != nil:
 			err = errors.New("the run was interrupted")
-		case r.writeError == nil:
-			var l record.StubLedger
-			err = r.writer.StubCalls(fact.Name, func(add func([]byte) error) (err error) {
-				l, err = s.Ledger(ctx, add)
+		case d.unwritten == nil:
+			var of record.StubLedger
+			err = d.in.writer.StubCalls(fact.Name, func(add func([]byte) error) (err error) {
+				of, err = s.Ledger(ctx, add)
 				return err
 			})
 			if err == nil {
-				fact.Ledger = &l
+				fact.Ledger = &of
 			}
 		}
 		if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/influx"
+	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 )
 
@@ -19,65 +19,73 @@ const (
 	checkLimit = 3 * time.Second
 )
 
-// openView prepares to show the run in InfluxDB, if requested. An unreachable
-// server is reported, and does not stop the run.
-func (r *run) openView(ctx context.Context) {
-	if r.View == nil {
-		return
-	}
-	r.view = influx.NewView(r.View)
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
-	defer cancel()
-	r.view.Check(ctx)
-	r.reportView()
+// view shows the run in InfluxDB. A nil one shows nothing.
+type view struct {
+	to   *influx.View
+	note func(string)
 }
 
-// beginView starts to write to the view, once t0 is known.
-func (r *run) beginView(e record.Environment) {
-	if r.view != nil {
-		r.view.Begin(influx.NewRunInfo(r.planned, e, r.t0))
-	}
-}
-
-// reportView reports when the server becomes unreachable and when it is back.
-func (r *run) reportView() {
-	if r.view == nil {
-		return
-	}
-	switch trouble, recovered := r.view.StatusChange(); {
-	case trouble != nil:
-		r.note("the view is paused: " + withHint(trouble))
-	case recovered:
-		r.note("the view is resumed")
-	}
-}
-
-// completeView writes the seconds that the view lacks, from the record if needed,
-// and returns what remains missing as a limitation.
-func (r *run) completeView(ctx context.Context) (limitations []string) {
-	if r.view == nil {
+// openView prepares to show the run on a server; nil: nowhere. An unreachable server is
+// reported, and does not stop the run.
+func openView(ctx context.Context, server *influx.Server, note func(string)) *view {
+	if server == nil {
 		return nil
 	}
-	if r.writeError != nil { // no complete record to fill the view from
-		r.view.Close()
+	v := &view{influx.NewView(server), note}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	v.to.Check(ctx)
+	v.report()
+	return v
+}
+
+// begin starts to write to the view, once t0 is known.
+func (v *view) begin(p record.Plan, e record.Environment, t0 time.Time) {
+	if v != nil {
+		v.to.Begin(influx.NewRunInfo(p, e, t0))
+	}
+}
+
+func (v *view) add(f metric.Frame) {
+	if v != nil {
+		v.to.Add(f)
+	}
+}
+
+func (v *view) close() {
+	if v != nil {
+		v.to.Close()
+	}
+}
+
+// report reports when the server becomes unreachable and when it is back.
+func (v *view) report() {
+	if v == nil {
+		return
+	}
+	switch trouble, recovered := v.to.StatusChange(); {
+	case trouble != nil:
+		v.note("the view is paused: " + withHint(trouble, " (%s)"))
+	case recovered:
+		v.note("the view is resumed")
+	}
+}
+
+// complete writes the seconds that the view lacks, from the record if needed,
+// and returns what remains missing as a limitation.
+func (v *view) complete(ctx context.Context, w *record.Writer) (limitations []string) {
+	if v == nil {
 		return nil
 	}
 	ctx, cancel := extend(ctx, interruptedViewLimit, viewLimit)
 	defer cancel()
-	done := r.view.Finish(ctx, r.writer.Replay)
+	done := v.to.Finish(ctx, w.Replay)
 	if done.Missing == 0 {
-		r.reportView() // the server may have come back during Finish
+		v.report() // the server may have come back during Finish
 		return nil
 	}
 	if done.Err != nil {
-		r.note("the view is incomplete: " + withHint(done.Err))
+		v.note("the view is incomplete: " + withHint(done.Err, " (%s)"))
 	}
 	return []string{fmt.Sprintf("the view in InfluxDB is incomplete: %d of %d seconds were not written; assay influx push RUN fills it", done.Missing, done.Seconds)}
-}
-
-func withHint(err error) string {
-	if next := hint.Of(err); next != "" {
-		return fmt.Sprintf("%v (%s)", err, next)
-	}
-	return err.Error()
 }

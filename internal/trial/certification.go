@@ -1,8 +1,13 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/verdict"
@@ -52,4 +57,60 @@ func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) 
 		runs = append(runs, o)
 	}
 	return runs, nil
+}
+
+// LoadChange is the command line's changes to a profile's load.
+type LoadChange struct{ spec.Override }
+
+// Profiles returns the named profiles with the changes applied.
+func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {
+	if l != (LoadChange{}) && len(names) > 1 {
+		return nil, hint.With(errors.New("--rate and --hold change a single profile, and several are named"), "name one profile per command")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "name each profile once; to repeat a run, repeat the command")
+		}
+		p, err := file.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = l.Apply(p); err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
+}
+
+// RandomSeed returns a seed below 2^53, which every JSON reader holds exactly.
+func RandomSeed() uint64 { return rand.Uint64N(1 << 53) }
+
+// NewID returns a unique run id that sorts by time: 20261120T231500Z-payment-1f3a.
+func NewID(profile string) string {
+	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102T150405Z"), profile, rand.N(1<<16))
+}
+
+const latestLink = "latest"
+
+// CheckLatest fails if the link "latest" could not be set in this folder of runs.
+func CheckLatest(runs string) error {
+	link := filepath.Join(runs, latestLink)
+	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
+		return hint.With(fmt.Errorf("%s is not a link, and cannot be set to the next run", link),
+			"rename it, or name another folder with --out")
+	}
+	return nil
+}
+
+// linkLatest atomically sets the link "latest" in a folder of runs to this run.
+func linkLatest(runs, id string) error {
+	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
+	if err := os.Symlink(id, tmp); err != nil {
+		return fmt.Errorf("link latest run: %w", err)
+	}
+	if err := os.Rename(tmp, link); err != nil {
+		return fmt.Errorf("link latest run: %w", errors.Join(err, os.Remove(tmp)))
+	}
+	return nil
 }

@@ -92,6 +92,24 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("coordinator refused (%d): %s", e.Status, e.Reason)
 }
 
+// Retry repeats send until it succeeds, is refused, or ctx is done. each bounds an attempt.
+func Retry(ctx context.Context, each time.Duration, send func(context.Context) error) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		try, cancel := context.WithTimeout(ctx, each)
+		err := send(try)
+		cancel()
+		var refused *RefusedError
+		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
 // Join asks for a share. The assignment is nil while workers are missing: then Join is
 // to be called again.
 func (l *Link) Join(ctx context.Context, h Hello) (*Assignment, Waiting, error) {

@@ -2,6 +2,10 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
+	"os/exec"
+	"strconv"
 	"time"
 )
 
@@ -137,9 +141,37 @@ type Exit struct {
 	Error  string `json:"error,omitempty"` // what the worker itself could not do; empty: nothing
 }
 
+// StatusOf is the Status of a process that has ended with an error of os/exec.
+func StatusOf(err error) string {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "0"
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return strconv.Itoa(exit.ExitCode())
+	}
+	return err.Error()
+}
+
 // Clock is a worker's clock compared with the coordinator's.
 type Clock struct {
 	OffsetMs    float64 `json:"offset_ms"`     // of the machine's clock, positive if it is ahead
 	DriftMs     float64 `json:"drift_ms"`      // of the offset since the start signal; 0 before it
 	RoundTripMs float64 `json:"round_trip_ms"` // to the coordinator and back; the offset is known to within half of it
+}
+
+// Read reads the message of a request. If it is malformed it answers so, and returns false.
+func Read(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.NewDecoder(r.Body).Decode(into)
+	if err != nil {
+		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
+	}
+	return err == nil
+}
+
+// Respond answers with a message. Who does not get it asks again.
+func Respond(w http.ResponseWriter, status int, content any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(content)
 }

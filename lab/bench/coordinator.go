@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
@@ -71,7 +72,7 @@ func coordinate() (err error) {
 	}
 	return run.Run(context.Background(), run.Options{
 		ID: "bench", Dir: c.Dir, File: spec.File{Path: filepath.Join(c.Files, "thresholds.json")}, Profile: c.profile(),
-		Workers: c.Shape.Workers, Join: run.Join{Remote: true}, Seed: c.Seed, Target: c.Target, Scope: spec.ScopeSmoke,
+		Workers: c.Shape.Workers, Join: run.Join{Remote: true}, Engine: fleet.Others{}, Seed: c.Seed, Target: c.Target, Scope: spec.ScopeSmoke,
 		Executable: c.Assay, Log: slog.Default(),
 		Progress: func(e run.Event) {
 			if e.Kind == run.Step {

@@ -120,6 +120,9 @@ func (c *Coordinator) Hosts() (names []string) {
 	return names
 }
 
+// Complete is closed when all workers have joined.
+func (c *Coordinator) Complete() <-chan struct{} { return c.complete }
+
 // AwaitWorkers waits until all workers have joined, and returns what they said, by
 // number.
 func (c *Coordinator) AwaitWorkers(ctx context.Context) (all []wire.Hello, err error) {

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var h wire.Hello
-	if !decode(w, r, &h) {
+	if !wire.Read(w, r, &h) {
 		return
 	}
 	if h.Identity == "" {
@@ -58,9 +57,7 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 	case <-c.refused:
 		http.Error(w, c.refusal.Error(), http.StatusConflict)
 	case <-time.After(c.waitLimit):
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusAccepted)
-		_ = json.NewEncoder(w).Encode(wire.Waiting{Joined: c.Joined(), Of: c.Workers}) // it asks again
+		wire.Respond(w, http.StatusAccepted, wire.Waiting{Joined: c.Joined(), Of: c.Workers}) // it asks again
 	case <-r.Context().Done():
 	}
 }
@@ -70,17 +67,11 @@ func (c *Coordinator) assign(w http.ResponseWriter, m *member) {
 	// Neither changes any more. A worker that is slow to read its share delays no other.
 	for i := range c.members {
 		if c.members[i] == m {
-			respond(w, c.shares[i])
+			wire.Respond(w, http.StatusOK, c.shares[i])
 			return
 		}
 	}
 	http.Error(w, fmt.Sprintf("the run has its %d workers", c.Workers), http.StatusConflict)
-}
-
-// respond answers with a message. A worker that does not get it asks again.
-func respond(w http.ResponseWriter, content any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(content)
 }
 
 // ofMember handles messages of workers that have joined.
@@ -114,7 +105,7 @@ func (c *Coordinator) handleArchive(w http.ResponseWriter, _ *http.Request, _ in
 
 func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request, number int) {
 	var m wire.Ready
-	if !decode(w, r, &m) {
+	if !wire.Read(w, r, &m) {
 		return
 	}
 	select {
@@ -140,7 +131,7 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request, number
 
 func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request, number int) {
 	var m wire.StartRequest
-	if !decode(w, r, &m) {
+	if !wire.Read(w, r, &m) {
 		return
 	}
 	c.awaitsStart(c.members[number], m.Setup)
@@ -158,7 +149,7 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request, number
 	c.mu.Lock()
 	answer := wire.StartResponse{T0: c.t0, Setup: c.setup}
 	c.mu.Unlock()
-	respond(w, answer)
+	wire.Respond(w, http.StatusOK, answer)
 }
 
 // handleHeartbeat notes the time before it waits for a lock: what it waits is not time in
@@ -175,7 +166,7 @@ func (c *Coordinator) answerHeartbeat(w http.ResponseWriter, received time.Time)
 		why = "the run was refused"
 	}
 	c.mu.Unlock()
-	respond(w, wire.Pulse{Received: steady.read(received), Answered: steady.read(c.now()), Stop: why})
+	wire.Respond(w, http.StatusOK, wire.Pulse{Received: steady.read(received), Answered: steady.read(c.now()), Stop: why})
 }
 
 // handleLog appends a part of a worker's log, unless it was appended before.
@@ -203,19 +194,11 @@ func (c *Coordinator) handleLog(w http.ResponseWriter, r *http.Request, number i
 
 func (c *Coordinator) handleExit(w http.ResponseWriter, r *http.Request, number int) {
 	var m wire.Exit
-	if !decode(w, r, &m) {
+	if !wire.Read(w, r, &m) {
 		return
 	}
 	c.mu.Lock()
 	c.exited(number, Exit{Status: m.Status, Error: m.Error})
 	c.mu.Unlock()
 	w.WriteHeader(http.StatusNoContent)
-}
-
-func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(r.Body).Decode(into)
-	if err != nil {
-		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
-	}
-	return err == nil
 }

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -148,7 +149,7 @@ func initialise(ctx context.Context, executable string, env []string, stdin stri
 	cmd := exec.CommandContext(ctx, executable, append([]string{"k6"}, args...)...)
 	cmd.Env, cmd.Stdin = k6Environment(env), strings.NewReader(stdin)
 	var out head
-	var log tail
+	var log Tail
 	cmd.Stdout, cmd.Stderr = &out, &log
 	child, err := process.Start(cmd, process.Tied)
 	if err == nil {
@@ -157,7 +158,7 @@ func initialise(ctx context.Context, executable string, env []string, stdin stri
 	if err == nil {
 		return out.kept, nil
 	}
-	text := cmp.Or(LastError(log.kept), err.Error())
+	text := cmp.Or(LastError(log.Bytes()), err.Error())
 	if outOfMemory.MatchString(text) {
 		text = fmt.Sprintf("it takes more than %d MiB of memory", wire.MaxInit>>20)
 	}
@@ -308,4 +309,43 @@ func oneLine(text string) string {
 		line += fmt.Sprintf(" (%s:%s:%s)", path.Base(at[1]), at[2], at[3])
 	}
 	return line
+}
+
+// head keeps the first bytes that are written to it, one more than MaxArchive: a script that
+// writes without end must not take this process's memory.
+type head struct{ kept []byte }
+
+func (h *head) Write(b []byte) (int, error) {
+	h.kept = append(h.kept, b[:min(len(b), wire.MaxArchive+1-len(h.kept))]...)
+	return len(b), nil
+}
+
+// Tail keeps the last partSize bytes that are written to it, or a little more. It is safe for
+// concurrent use.
+type Tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	if extra := len(t.kept) - partSize; extra > partSize {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(b), nil
+}
+
+// Bytes is what was kept.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept)
+}
+
+// LastLine is the last line, without the name of the command.
+func (t *Tail) LastLine() string {
+	text := strings.TrimSpace(string(t.Bytes()))
+	return strings.TrimPrefix(text[strings.LastIndex(text, "\n")+1:], "assay: ")
 }

@@ -229,18 +229,5 @@ func (o *frameOutput) flush(t drained, deadline time.Time) error {
 func retry(deadline time.Time, send func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := send(try)
-		cancel()
-		var refused *wire.RefusedError
-		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(wait):
-		}
-	}
+	return wire.Retry(ctx, 5*time.Second, send)
 }

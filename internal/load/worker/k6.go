@@ -116,12 +116,5 @@ func startK6(executable string, args, env []string, log io.Writer) (*child, erro
 func (c *child) status() string {
 	err := c.Err()
 	<-c.logged
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "0"
-	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return strconv.Itoa(exit.ExitCode())
-	}
-	return err.Error()
+	return wire.StatusOf(err)
 }

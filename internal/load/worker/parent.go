@@ -71,7 +71,7 @@ func (p *parent) close() {
 
 func (p *parent) ready(w http.ResponseWriter, r *http.Request) {
 	var m wire.Ready
-	if !decode(w, r, &m) {
+	if !wire.Read(w, r, &m) {
 		return
 	}
 	m.Archive, m.PID = p.session.assignment.Archive, p.session.k6PID()
@@ -85,7 +85,7 @@ func (p *parent) ready(w http.ResponseWriter, r *http.Request) {
 
 func (p *parent) start(w http.ResponseWriter, r *http.Request) {
 	var m wire.StartRequest
-	if !decode(w, r, &m) {
+	if !wire.Read(w, r, &m) {
 		return
 	}
 	if len(m.Setup) > wire.MaxSetup {
@@ -105,8 +105,7 @@ func (p *parent) start(w http.ResponseWriter, r *http.Request) {
 	}
 	answer.Local = time.Now().Add(p.session.clock.until(answer.T0))
 	p.session.say("starting at %s", answer.T0.UTC().Format(time.TimeOnly))
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // k6 has ended otherwise
+	wire.Respond(w, http.StatusOK, answer)
 }
 
 func (p *parent) metrics(w http.ResponseWriter, r *http.Request) {
@@ -140,14 +139,6 @@ func (p *parent) spool(w http.ResponseWriter, r *http.Request, i item) bool {
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest) // repeating it would not help
-	}
-	return err == nil
-}
-
-func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(r.Body).Decode(into)
-	if err != nil {
-		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
 	}
 	return err == nil
 }

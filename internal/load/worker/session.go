@@ -75,24 +75,15 @@ func (s *session) attempt(ctx context.Context, send func(context.Context) error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.lost, cancel)()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := sendOnce(ctx, send)
-		var refused *wire.RefusedError
-		switch {
-		case err == nil || errors.As(err, &refused):
-			s.answered()
-			return err
-		case ctx.Err() != nil:
-			if cause := context.Cause(s.lost); cause != nil {
-				return cause
-			}
-			return err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+	err := wire.Retry(ctx, messageTimeout, send)
+	var refused *wire.RefusedError
+	switch {
+	case err == nil || errors.As(err, &refused):
+		s.answered()
+	case s.lost.Err() != nil:
+		return context.Cause(s.lost)
 	}
+	return err
 }
 
 // sayExit says how the worker has ended. The coordinator may be there, and have refused the
@@ -103,12 +94,6 @@ func (s *session) sayExit(exit wire.Exit) error {
 		return s.attempt(context.Background(), send)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
-	defer cancel()
-	return send(ctx)
-}
-
-func sendOnce(ctx context.Context, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	return send(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -54,11 +55,11 @@ func coordinate(t *testing.T, shape longrun.Shape, eager bool, during func(*Flee
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fleet *Fleet
+	var workers *Fleet
 	var measuring sync.WaitGroup
 	o := run.Options{
 		ID: "test", Dir: filepath.Join(dir, "run"), File: spec.File{Path: filepath.Join(dir, "thresholds.json")}, Profile: p,
-		Workers: shape.Workers, Join: run.Join{Remote: true}, Seed: 1, Target: target.URL, Scope: spec.ScopeSmoke,
+		Workers: shape.Workers, Join: run.Join{Remote: true}, Engine: fleet.Others{}, Seed: 1, Target: target.URL, Scope: spec.ScopeSmoke,
 		Executable: executable, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(e run.Event) {
 			token, url, found := strings.Cut(e.Text, " assay worker --join ")
@@ -69,24 +70,24 @@ func coordinate(t *testing.T, shape longrun.Shape, eager bool, during func(*Flee
 			if err != nil {
 				t.Error(err)
 			}
-			fleet = Start(t.Context(), Options{
+			workers = Start(t.Context(), Options{
 				Address: address, Token: strings.TrimPrefix(token, "ASSAY_JOIN_TOKEN="), Shape: shape, Load: load, Eager: eager,
 			})
-			measuring.Go(func() { during(fleet) })
+			measuring.Go(func() { during(workers) })
 		},
 	}
 	if err := run.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	measuring.Wait()
-	if err := fleet.Wait(); err != nil {
+	if err := workers.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := record.Open(o.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, fleet.Take(), o.Dir
+	return r, workers.Take(), o.Dir
 }
 
 // Every frame of a synthetic fleet is in the record, once, with the totals that its

@@ -25,7 +25,7 @@ func start(t *testing.T, workers int, script string) (f fleet.Workers, dir strin
 	if err := os.WriteFile(program, []byte("#!/bin/sh\ncd '"+dir+"'\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := local.Engine{Executable: program}.Start(t.Context(), fleet.Launch{Workers: workers, Address: "https://127.0.0.1:7077", Token: "the-token"})
+	f, err := local.Engine{}.Start(t.Context(), fleet.Launch{Executable: program, Workers: workers, Here: "https://127.0.0.1:7077", Token: "the-token"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ kill -9 $$`)
 func TestWorkersThatCannotBeStarted(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	if _, err := (local.Engine{Executable: "/no/such/program"}).Start(t.Context(), fleet.Launch{Workers: 2}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start worker 0") {
+	if _, err := (local.Engine{}).Start(t.Context(), fleet.Launch{Executable: "/no/such/program", Workers: 2}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start worker 0") {
 		t.Errorf("no program: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(dir, "nowhere"))
-	if _, err := (local.Engine{Executable: "/bin/true"}).Start(t.Context(), fleet.Launch{Workers: 1}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := (local.Engine{}).Start(t.Context(), fleet.Launch{Executable: "/bin/true", Workers: 1}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
 }
