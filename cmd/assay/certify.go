@@ -24,7 +24,6 @@ import (
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
-	"assay.dev/assay/internal/series/search/trials"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 )
@@ -143,7 +142,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		if f.Remote || f.fleet.resume != "" {
 			return hint.With(errors.New("--headroom needs workers that this command starts: its trials are runs of their own"), "certify without it, and then: assay search "+runs[0].Profile.Name)
 		}
-		if err := each(runs, func(o run.Options) error { return trials.CheckHeadroom(o, f.headroom) }); err != nil {
+		if err := each(runs, func(o run.Options) error { return search.CheckHeadroom(o, f.headroom) }); err != nil {
 			return err
 		}
 	}
@@ -261,7 +260,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 // findHeadroom searches for the highest rate within the SLOs of a run that passed, and states
 // it beside the claim.
 func (f *certifyFlags) findHeadroom(c *cobra.Command, o run.Options, r sealed.Result, console *trial.Console, key *signature.PrivateKey) error {
-	d, err := trials.Headroom(c.Context(), o, f.headroom, console)
+	d, err := search.Headroom(c.Context(), o, f.headroom, console)
 	if err != nil && len(d.Probes) == 0 {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/series/experiment"
-	"assay.dev/assay/internal/series/experiment/session"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 )
@@ -93,7 +92,7 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 
 // plan reads the file and the command line, and checks what needs neither the target
 // nor the database.
-func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
+func (f *experimentFlags) plan(c *cobra.Command, path string) (*experiment.Session, error) {
 	thresholds, err := thresholds.Read(c.Context(), f.Thresholds)
 	if err != nil {
 		return nil, err
@@ -102,14 +101,14 @@ func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session,
 	if err != nil {
 		return nil, err
 	}
-	return session.Open(c.Context(), path, session.Request{
+	return experiment.Open(c.Context(), path, experiment.Request{
 		Overrides: f.overrides(c), Load: f.load.Change(c), Options: shared, Seed: trial.RandomSeed(), Dir: f.Out,
 		Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet, Once: true},
 	})
 }
 
-func (f *experimentFlags) overrides(c *cobra.Command) session.Overrides {
-	o := session.Overrides{SkipCapacity: f.skipCapacity}
+func (f *experimentFlags) overrides(c *cobra.Command) experiment.Overrides {
+	o := experiment.Overrides{SkipCapacity: f.skipCapacity}
 	if c.Flags().Changed("pairs") {
 		o.Pairs = &f.pairs
 	}

@@ -17,7 +17,7 @@ func setUpInflux(e *testscript.Env, db *influxtest.Server) {
 	e.Values[influxKey{}] = db
 	e.Setenv("INFLUX", db.URL())
 	e.Setenv("INFLUX_TOKEN", db.Token())
-	e.Setenv("INFLUX_SECRET", db.Password())
+	e.Setenv("INFLUX_SECRET", db.Password)
 }
 
 // influx-sum DATABASE TOTAL QUERY fails unless the InfluxQL query returns values whose sum

@@ -26,7 +26,6 @@ import (
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/testing/artifact"
 	"assay.dev/assay/internal/testing/budget"
-	"assay.dev/assay/internal/testing/influxdtest"
 	"assay.dev/assay/internal/testing/influxtest"
 	"assay.dev/assay/internal/testing/memorytest"
 	"assay.dev/assay/internal/testing/mysqldtest"
@@ -137,7 +136,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
-		"INFLUXD":      influxdtest.Binary(db.t),
+		"INFLUXD":      influxtest.Binary(db.t),
 		"SERVER":       db.binary,
 		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}

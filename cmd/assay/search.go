@@ -16,7 +16,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/series/search"
-	"assay.dev/assay/internal/series/search/trials"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 )
@@ -101,7 +100,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err := t.Check(c.Context()); err != nil {
 		return err // no load could be tried
 	}
-	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
+	d, err := t.Search(c.Context(), func(rate float64) string { return search.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
 		if f.JSON {
 			err = cmp.Or(cli.PrintJSON(c, d.Marshal), err)
@@ -113,7 +112,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 }
 
 // plan returns the search that the command line requests.
-func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
+func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*search.Trials, error) {
 	short, changed := p, map[string]string{}
 	var err error
 	if !p.HasStages() || c.Flags().Changed("trial") { // else trials have the stages of the profile
@@ -128,10 +127,10 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 	if !c.Flags().Changed("from") {
 		f.from = p.Target()
 	}
-	if err := cmp.Or(trials.CheckRate("--from", short, f.from), trials.CheckRate("--max", short, f.max)); err != nil {
+	if err := cmp.Or(search.CheckRate("--from", short, f.from), search.CheckRate("--max", short, f.max)); err != nil {
 		return nil, err
 	}
-	t := trials.New(search.Parameters{
+	t := search.NewTrials(search.Parameters{
 		ID: "search-" + trial.NewID(p.Name), Workers: f.Workers, Seed: f.ChooseSeed(c),
 		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
 	}, short, changed)

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"assay.dev/assay"
+	"assay.dev/assay/internal/document"
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/project/model"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -30,7 +33,11 @@ const (
 // repository, and some that only a new project has.
 func projectFiles() (map[string][]byte, error) {
 	all := map[string][]byte{schemaFile: spec.Schema, experimentSchemaFile: spec.ExperimentSchema, stubSchemaFile: spec.StubSchema}
-	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
+	more, err := fs.Sub(own, "files")
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range []fs.FS{assay.Files, more} {
 		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -59,13 +66,6 @@ func projectFiles() (map[string][]byte, error) {
 	delete(all, "gitignore")
 	delete(all, "profile.json")
 	return all, nil
-}
-
-func must(sub fs.FS, err error) fs.FS {
-	if err != nil {
-		panic(err) // a folder of the binary
-	}
-	return sub
 }
 
 // withProfile adds a profile before the others, and refers to the schema's file. It
@@ -142,4 +142,30 @@ func makeFolder(dir string) (made []string, err error) {
 	}
 	slices.Reverse(made)
 	return made, os.MkdirAll(dir, 0o755)
+}
+
+// ProposedFiles returns the files of a proposed profile by their slashed paths: thresholds.json
+// with its schema, the scripts with what they import, and the model itself. A profile that
+// assay certify would refuse is an error.
+func ProposedFiles(d model.Document) (map[string][]byte, error) {
+	all, err := model.Scripts(d)
+	if err != nil {
+		return nil, err
+	}
+	all[schemaFile] = spec.Schema
+	if all["thresholds.json"], err = model.Thresholds(d, schemaFile); err != nil {
+		return nil, fmt.Errorf("make thresholds.json: %w", err)
+	}
+	if _, err := spec.Decode("thresholds.json", all["thresholds.json"]); err != nil {
+		return nil, hint.With(fmt.Errorf("the proposed profile is not valid: %w", err), "nothing was written; this is a mistake of assay model: report it with what it prints with --json in place of --out")
+	}
+	if all["model.json"], err = document.Marshal(d); err != nil {
+		return nil, fmt.Errorf("make model.json: %w", err)
+	}
+	for _, path := range model.Libraries {
+		if all[path], err = fs.ReadFile(assay.Files, path); err != nil {
+			return nil, fmt.Errorf("read the scripts' libraries: %w", err)
+		}
+	}
+	return all, nil
 }

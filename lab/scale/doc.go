@@ -4,6 +4,5 @@
 //
 // Input: what is compared, and the sealed record of each step. Output: a document with the
 // curves, the ratio of each variant to the first one over pairs of steps, and the fit of
-// the Universal Scalability Law as advice. Package steps makes the runs, package report the
-// pages.
+// the Universal Scalability Law as advice.
 package scale

@@ -6,7 +6,6 @@ import (
 
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/lab/scale"
-	"assay.dev/assay/lab/scale/report"
 )
 
 // Variants alternate at each point, and their order is turned in every second round.
@@ -58,7 +57,7 @@ func TestSummarise(t *testing.T) {
 	if two := d.Curves[1].Points[0]; two.Errors["deadlock"] != 12 {
 		t.Errorf("%+v", two)
 	}
-	text := string(page.Terminal(report.Page(d), 100, false))
+	text := string(page.Terminal(scale.Page(d), 100, false))
 	for _, want := range []string{"two writers: TPCC_TARGETS=a/tpcc b/tpcc", "deadlock 12", "Throughput relative to one writer", "1.250"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)

@@ -34,7 +34,11 @@ func (u *startup) ensureDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.ensureUsers(ctx, c)
+	a, err := c.cluster.node(NodeA)
+	if err != nil {
+		return err
+	}
+	return u.ensureUsers(ctx, c, a)
 }
 
 // nodes is the cluster of the options: that which runs, or a new one.
@@ -110,15 +114,7 @@ func (c *nodes) ensureEach(ctx context.Context) error {
 
 // ensureUsers ensures that the users exist, on a node that writes; the others replicate
 // them.
-func (u *startup) ensureUsers(ctx context.Context, c *nodes) error {
-	a, err := c.cluster.node(NodeA)
-	if err != nil {
-		return err
-	}
-	return u.ensureUsersOn(ctx, c, a)
-}
-
-func (u *startup) ensureUsersOn(ctx context.Context, c *nodes, n *Node) error {
+func (u *startup) ensureUsers(ctx context.Context, c *nodes, n *Node) error {
 	server, err := mysqld.Attach(c.dir(n))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/testing/budget"
-	"assay.dev/assay/internal/testing/influxdtest"
+	"assay.dev/assay/internal/testing/influxtest"
 	"assay.dev/assay/internal/testing/memorytest"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/polltest"
@@ -121,7 +121,7 @@ func TestUpKilled(t *testing.T) {
 	}
 	conditions(t, dir, stack.IsUp, stack.IsDown, stack.IsUp)
 	// New passwords replace the lost ones.
-	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: ports(t, 1), Influxd: influxdtest.Binary(t)})
+	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: ports(t, 1), Influxd: influxtest.Binary(t)})
 	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}

@@ -21,7 +21,7 @@ import (
 
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/process"
-	"assay.dev/assay/internal/testing/influxdtest"
+	"assay.dev/assay/internal/testing/influxtest"
 	"assay.dev/assay/internal/testing/memorytest"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/polltest"
@@ -92,7 +92,7 @@ func up(dir string, args []string) int {
 			ports[i], _ = process.FreePort()
 		}
 		_, _, err = stack.Up(ctx, stack.Options{
-			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], InfluxPort: ports[2], Influxd: os.Getenv(influxdtest.Env), TargetArgs: args,
+			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], InfluxPort: ports[2], Influxd: os.Getenv(influxtest.Env), TargetArgs: args,
 		}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func up(dir string, args []string) int {
 // options returns the options of a stack, which is stopped when the test ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
-	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: ports(t, 4), TargetPort: ports(t, 1), InfluxPort: ports(t, 1), Influxd: influxdtest.Binary(t)}
+	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: ports(t, 4), TargetPort: ports(t, 1), InfluxPort: ports(t, 1), Influxd: influxtest.Binary(t)}
 	cleanUp(t, o.Dir)
 	return o
 }

@@ -1,14 +1,19 @@
 package stack
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"reflect"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"assay.dev/assay/internal/localstack"
-
 	"assay.dev/assay/internal/servers/mysqld"
 )
 
@@ -83,80 +88,53 @@ func Server(dir string) (mysqld.Binary, error) {
 	return mysqld.ChooseFor(f.database())
 }
 
+// adopt takes the value of a component for an option that is not given (none), and refuses
+// another one while the component is up.
+func adopt[T any](option string, given *T, none bool, is T, up bool) error {
+	if none {
+		*given = is
+		return nil
+	}
+	if up && !reflect.DeepEqual(*given, is) {
+		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay-lab stack down` first", option, is, *given)
+	}
+	return nil
+}
+
 // complete sets missing options from the state, and refuses those that contradict a
 // running component: a stack that is up is shared, and may be under load. running: a
 // database node runs.
 func (o Options) complete(s *State, running bool) (Options, error) {
-	differs := func(option string, is, want any) error {
-		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay-lab stack down` first", option, is, want)
-	}
+	var err error
 	if c := s.Cluster; c != nil {
-		proxy := c.Proxy != nil
-		switch {
-		case o.Topology == "":
-			o.Topology = c.Topology
-		case running && o.Topology != c.Topology:
-			return o, differs("topology", c.Topology, o.Topology)
+		err = adopt("topology", &o.Topology, o.Topology == "", c.Topology, running)
+		if c.Proxy == nil && o.Proxy && running {
+			proxy := "HAProxy"
+			err = cmp.Or(err, adopt("proxy", &proxy, false, "none", true))
 		}
-		if running && o.Proxy && !proxy {
-			return o, differs("proxy", "none", "HAProxy")
-		}
-		o.Proxy = o.Proxy || proxy && o.Topology == c.Topology
-	}
-	if o.Topology == "" {
-		o.Topology = Single
+		o.Proxy = o.Proxy || c.Proxy != nil && o.Topology == c.Topology
 	}
 	if db := s.Database; db.Port != 0 {
-		switch {
-		case o.DBPort == 0:
-			o.DBPort = db.Port
-		case running && o.DBPort != db.Port:
-			return o, differs("database port", db.Port, o.DBPort)
+		err = cmp.Or(err, adopt("database port", &o.DBPort, o.DBPort == 0, db.Port, running))
+		if o.Binary.Path != "" {
+			err = cmp.Or(err, adopt("database", &o.Binary, false, db.Binary, running))
 		}
-		if running && o.Binary.Path != "" && o.Binary != db.Binary {
-			return o, differs("database", db.Binary, o.Binary)
-		}
-		switch {
-		case len(o.DBArgs) == 0:
-			o.DBArgs = db.Args
-		case running && !slices.Equal(o.DBArgs, db.Args):
-			return o, differs("database options", db.Args, o.DBArgs)
-		}
+		err = cmp.Or(err, adopt("database options", &o.DBArgs, len(o.DBArgs) == 0, db.Args, running))
 	}
 	if t := s.Target; t.Port != 0 {
 		alive := t.Process.Alive()
-		switch {
-		case o.TargetPort == 0:
-			o.TargetPort = t.Port
-		case alive && o.TargetPort != t.Port:
-			return o, differs("target port", t.Port, o.TargetPort)
-		}
-		switch {
-		case len(o.TargetArgs) == 0:
-			o.TargetArgs = t.Args
-		case alive && !slices.Equal(o.TargetArgs, t.Args):
-			return o, differs("target arguments", t.Args, o.TargetArgs)
-		}
+		err = cmp.Or(err, adopt("target port", &o.TargetPort, o.TargetPort == 0, t.Port, alive),
+			adopt("target arguments", &o.TargetArgs, len(o.TargetArgs) == 0, t.Args, alive))
 	}
 	if i := s.Influx; i.Port != 0 {
-		switch {
-		case o.InfluxPort == 0:
-			o.InfluxPort = i.Port
-		case i.Process.Alive() && o.InfluxPort != i.Port:
-			return o, differs("InfluxDB port", i.Port, o.InfluxPort)
-		}
+		err = cmp.Or(err, adopt("InfluxDB port", &o.InfluxPort, o.InfluxPort == 0, i.Port, i.Process.Alive()))
 	}
-	if o.DBPort == 0 {
-		o.DBPort = DefaultDBPort
+	if err != nil {
+		return o, err
 	}
-	if o.InfluxPort == 0 {
-		o.InfluxPort = DefaultInfluxPort
-	}
-	if o.TargetPort == 0 {
-		o.TargetPort = DefaultTargetPort
-	}
+	o.Topology = cmp.Or(o.Topology, Single)
+	o.DBPort, o.InfluxPort, o.TargetPort = cmp.Or(o.DBPort, DefaultDBPort), cmp.Or(o.InfluxPort, DefaultInfluxPort), cmp.Or(o.TargetPort, DefaultTargetPort)
 	if o.Executable == "" {
-		var err error
 		if o.Executable, err = os.Executable(); err != nil {
 			return o, fmt.Errorf("find assay-lab: %w", err)
 		}
@@ -166,4 +144,19 @@ func (o Options) complete(s *State, running bool) (Options, error) {
 		return o, fmt.Errorf("find assay-lab: %w", err)
 	}
 	return o, nil
+}
+
+// lock locks the stack against other commands until the returned function is
+// called, or this process ends. It waits for another command to finish.
+func (f folder) lock(ctx context.Context, log *slog.Logger) (release func(), err error) {
+	lock := flock.New(f.lockFile())
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		log.Info("waiting for another stack command on this folder", "dir", f.dir)
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock stack: %w", cmp.Or(context.Cause(ctx), err))
+	}
+	return func() { _ = lock.Unlock() }, nil
 }

@@ -39,7 +39,7 @@ func (c *nodes) seed(ctx context.Context, u *startup) error {
 		return err
 	}
 	if fresh {
-		if err := u.ensureUsersOn(ctx, c, from); err != nil {
+		if err := u.ensureUsers(ctx, c, from); err != nil {
 			return err
 		}
 	}

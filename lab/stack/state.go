@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/servers/statefile"
@@ -140,12 +141,6 @@ func (f folder) load() (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load stack state: %w", err)
 	}
-	if s.Users.Replication == (User{}) { // of an older version
-		s.Users.Replication = newState().Users.Replication
-	}
-	if s.Cluster == nil && s.Database.Port != 0 {
-		s.Cluster = single(s.Database.Port)
-	}
 	return &s, nil
 }
 
@@ -154,4 +149,22 @@ func (f folder) save(s *State) error {
 		return fmt.Errorf("save stack state: %w", err)
 	}
 	return nil
+}
+
+// Secret is a password. It appears in no log line and no error; only the state
+// file, which no other user may read, holds it in clear.
+type Secret string
+
+// String hides it from fmt.
+func (Secret) String() string { return "***" }
+
+// GoString hides it from %#v.
+func (Secret) GoString() string { return "***" }
+
+// LogValue hides it from slog.
+func (Secret) LogValue() slog.Value { return slog.StringValue("***") }
+
+func (s Secret) reveal() string {
+	mask.Add(string(s))
+	return string(s)
 }

@@ -86,21 +86,7 @@ func awaitHealth(ctx context.Context, url string, patience time.Duration, ended 
 // direct ignores proxies of the environment.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 
-func healthy(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/healthz", http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := direct.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s/healthz: %s", url, resp.Status)
-	}
-	return nil
-}
+func healthy(ctx context.Context, url string) error { return answers(ctx, url+"/healthz") }
 
 // lastLine is the last line of a log, or the one before if the last is a hint.
 func lastLine(log string) string {

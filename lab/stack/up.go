@@ -74,17 +74,10 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if err := u.checkInfluxPort(); err != nil {
 		return nil, Parts{}, err
 	}
-	if err := u.ensureDatabase(ctx); err != nil {
-		return nil, Parts{}, err
-	}
-	if err := u.ensureProxy(ctx); err != nil {
-		return nil, Parts{}, err
-	}
-	if err := u.ensureInflux(ctx); err != nil {
-		return nil, Parts{}, err
-	}
-	if err := u.ensureTarget(ctx); err != nil {
-		return nil, Parts{}, err
+	for _, ensure := range []func(context.Context) error{u.ensureDatabase, u.ensureProxy, u.ensureInflux, u.ensureTarget} {
+		if err := ensure(ctx); err != nil {
+			return nil, Parts{}, err
+		}
 	}
 	return s, u.parts, nil
 }

@@ -79,17 +79,12 @@ func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
 	in.setStoring(&group[0], true)
 	defer in.setStoring(&group[0], false)
 	err := in.insert(ctx, group)
-	for pause := 10 * time.Millisecond; err != nil && in.mode == IngestChannel; pause = min(2*pause, time.Second) {
-		if ctx.Err() != nil {
+	if err != nil && in.mode == IngestChannel {
+		if !in.log.retry(ctx, err, len(group), func() error { return in.insert(ctx, group) }) {
 			in.lost.Add(int64(len(group)))
 			return
 		}
-		in.log.error("store events", err, "events", len(group))
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-		err = in.insert(ctx, group)
+		err = nil
 	}
 	for _, q := range group {
 		if q.done != nil {

@@ -48,6 +48,10 @@ func newMetrics() *metrics {
 			NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
 		}
 	}
+	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		query: prometheus.NewHistogramVec(seconds("db_query_duration_seconds",
@@ -60,36 +64,19 @@ func newMetrics() *metrics {
 			"Time for which a request waited in the service until it had a free worker; a part of its duration.")),
 		gateway: prometheus.NewHistogramVec(seconds("gateway_duration_seconds",
 			"Time until a payment gateway responded or the call timed out; a call that is repeated counts each time."), []string{"call", "mode", "outcome"}),
-		charged: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gateway_payments_total", Help: "Payments that were sent to a gateway, each once, by the outcome of the last call.",
-		}, []string{"mode", "outcome"}),
-		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "db_pools_opened_total", Help: "Connection pools opened for a single request.",
-		}),
-		dbErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "db_errors_total", Help: "Errors of statements and of getting a connection, by class: too many connections, pool timeout, deadlock, ...",
-		}, []string{"class"}),
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "service_errors_total", Help: "Errors of the service itself, by class: too many open files, queue full, ...",
-		}, []string{"class"}),
-		queued: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingest_events_in_memory", Help: "Events accepted and not yet stored.",
-		}),
-		pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "payments_pending", Help: "Payments whose gateway has not responded; counted up to 10000.",
-		}),
-		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "outbox_backlog", Help: "Notifications written and not yet sent; counted up to 10000.",
-		}),
-		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "payments_reconciled_total", Help: "Pending payments that this service confirmed or declined.",
-		}, []string{"outcome"}),
-		redelivered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingest_redelivered_total", Help: "Events that Kafka delivered again, and that were stored already.",
-		}),
-		notified: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
-		}),
+		charged: prometheus.NewCounterVec(counter("gateway_payments_total",
+			"Payments that were sent to a gateway, each once, by the outcome of the last call."), []string{"mode", "outcome"}),
+		poolsOpened: prometheus.NewCounter(counter("db_pools_opened_total", "Connection pools opened for a single request.")),
+		dbErrors: prometheus.NewCounterVec(counter("db_errors_total",
+			"Errors of statements and of getting a connection, by class: too many connections, pool timeout, deadlock, ..."), []string{"class"}),
+		errors: prometheus.NewCounterVec(counter("service_errors_total",
+			"Errors of the service itself, by class: too many open files, queue full, ..."), []string{"class"}),
+		queued:      gauge("ingest_events_in_memory", "Events accepted and not yet stored."),
+		pending:     gauge("payments_pending", "Payments whose gateway has not responded; counted up to 10000."),
+		outbox:      gauge("outbox_backlog", "Notifications written and not yet sent; counted up to 10000."),
+		reconciled:  prometheus.NewCounterVec(counter("payments_reconciled_total", "Pending payments that this service confirmed or declined."), []string{"outcome"}),
+		redelivered: prometheus.NewCounter(counter("ingest_redelivered_total", "Events that Kafka delivered again, and that were stored already.")),
+		notified:    prometheus.NewCounter(counter("notifications_sent_total", "Notifications that this service sent.")),
 	}
 	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.dbErrors, m.errors, m.gateway, m.charged, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

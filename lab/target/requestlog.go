@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -107,4 +109,47 @@ func traceID(traceparent string) string {
 		return of.TraceID().String()
 	}
 	return ""
+}
+
+// limitedLog limits the rate of log lines, for example while the database is down: ten at
+// once, then one per second, each with the number of lines dropped before it.
+type limitedLog struct {
+	log     *slog.Logger
+	limit   *rate.Limiter
+	dropped atomic.Int64
+}
+
+func newLimitedLog(log *slog.Logger) *limitedLog {
+	return &limitedLog{log: log, limit: rate.NewLimiter(rate.Every(time.Second), 10)}
+}
+
+func (l *limitedLog) error(msg string, err error, args ...any) {
+	if !l.limit.Allow() {
+		l.dropped.Add(1)
+		return
+	}
+	l.log.Error(msg, append(args, "error", err, "dropped_lines", l.dropped.Swap(0))...)
+}
+
+// Print makes it the driver's logger, which writes to stderr without limit by default.
+func (l *limitedLog) Print(v ...any) {
+	l.error("database driver", fmt.Errorf("%s", fmt.Sprint(v...)))
+}
+
+// retry logs that events could not be stored, and tries again, after ever longer pauses, until
+// they are; false: ctx ended before.
+func (l *limitedLog) retry(ctx context.Context, err error, events int, store func() error) bool {
+	for pause := 10 * time.Millisecond; err != nil; pause = min(2*pause, time.Second) {
+		if ctx.Err() != nil {
+			return false
+		}
+		l.error("store events", err, "events", events)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return false
+		}
+		err = store()
+	}
+	return true
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/lab/target/gateway"
@@ -216,4 +217,87 @@ func shutdown(work context.Context, c Config, web *http.Server, abandon func(), 
 		}
 	}
 	return nil
+}
+
+// brokerPartitions are the partitions of a topic that the service makes.
+const brokerPartitions = 4
+
+// RunBroker runs a Kafka broker on loopback until ctx is done, to try [IngestKafka] with:
+// it holds all messages in memory and has no replicas, so it loses them when it ends. It
+// calls ready once, with its address, when it accepts connections. Port 0 is a free one.
+func RunBroker(ctx context.Context, port int, ready func(addr string)) error {
+	c, err := kfake.NewCluster(kfake.Ports(port), kfake.DefaultNumPartitions(brokerPartitions))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = hint.With(err, "stop the process that listens there, or choose another port")
+	}
+	if err != nil {
+		return fmt.Errorf("start the Kafka broker: %w", err)
+	}
+	defer c.Close()
+	ready(c.ListenAddrs()[0])
+	<-ctx.Done()
+	return nil
+}
+
+// healthTimeout limits the whole check: checks every few seconds must not pile up at a
+// service that hangs.
+const healthTimeout = 4 * time.Second
+
+// CheckHealth checks that a running service and its database respond.
+func CheckHealth(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/healthz", http.NoBody)
+	if err != nil {
+		return hint.With(fmt.Errorf("--url %s is not a URL", url), "like --url http://127.0.0.1:18080")
+	}
+	// Without a proxy: the service is on this host.
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := direct.Do(req)
+	if err != nil {
+		return fmt.Errorf("service is unhealthy: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("service is unhealthy: GET %s/healthz: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// minOpenFiles is enough to listen, to connect to the database and to be scraped.
+const minOpenFiles = 32
+
+// limitOpenFiles sets the process's limit of open files; 0 leaves it as it is. restore
+// sets the limit of before.
+func limitOpenFiles(limit int) (restore func(), err error) {
+	if limit == 0 {
+		return func() {}, nil
+	}
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		return nil, fmt.Errorf("--max-open-files %d: %w", limit, err)
+	}
+	if uint64(limit) > before.Max {
+		return nil, fmt.Errorf("--max-open-files %d: the hard limit is %d", limit, before.Max)
+	}
+	// The hard limit stays, so that the limit can be restored.
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(limit), Max: before.Max}); err != nil {
+		return nil, fmt.Errorf("--max-open-files %d: %w", limit, err)
+	}
+	return func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) }, nil // it was this before
+}
+
+// countedListener counts connections that could not be accepted. net/http tries again
+// after a pause, and the client waits.
+type countedListener struct {
+	net.Listener
+	m *metrics
+}
+
+func (l countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		l.m.errors.WithLabelValues(classOf(err)).Inc()
+	}
+	return c, err
 }

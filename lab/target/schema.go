@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
@@ -113,13 +114,5 @@ func fillFixedRows(ctx context.Context, db *sql.DB) error {
 // isServerError reports whether the error has one of these numbers.
 func isServerError(err error, numbers ...uint16) bool {
 	var refused *mysql.MySQLError
-	if !errors.As(err, &refused) {
-		return false
-	}
-	for _, n := range numbers {
-		if refused.Number == n {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &refused) && slices.Contains(numbers, refused.Number)
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay.dev/assay/internal/servers/mysqld"
-	"assay.dev/assay/internal/testing/polltest"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/mysqldtest"
+	"assay.dev/assay/internal/testing/polltest"
 	"assay.dev/assay/lab/target/gateway"
 )
 

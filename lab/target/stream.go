@@ -217,17 +217,8 @@ func (s *stream) store(ctx context.Context, records []*kgo.Record) bool {
 	for group := range slices.Chunk(events, s.batch) {
 		writers.Go(func() {
 			err := s.insert(ctx, group)
-			for pause := 10 * time.Millisecond; err != nil; pause = min(2*pause, time.Second) {
-				s.log.error("store events", err, "events", len(group))
-				select {
-				case <-time.After(pause):
-				case <-ctx.Done():
-				}
-				if ctx.Err() != nil {
-					abandoned.Store(true)
-					return
-				}
-				err = s.insert(ctx, group)
+			if err != nil && !s.log.retry(ctx, err, len(group), func() error { return s.insert(ctx, group) }) {
+				abandoned.Store(true)
 			}
 		})
 	}

@@ -1,6 +1,17 @@
 package tpcc
 
-import "fmt"
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/observe/collect/databases"
+	"assay.dev/assay/internal/observe/collect/mysql"
+	"assay.dev/assay/internal/observe/database"
+)
 
 // The specification's scale of a warehouse (clause 1.2).
 const (
@@ -49,4 +60,24 @@ func (s Scale) names() int { return min(1000, s.Customers) }
 func (s Scale) Rows() int {
 	perDistrict := s.Customers*2 + s.Customers + s.Customers*10 + (s.Customers - s.delivered())
 	return s.Items + s.Warehouses*(1+s.Items+Districts*(1+perDistrict))
+}
+
+// Open opens the server at a DSN, whose schema does not matter. It does not connect.
+func Open(dsn string) (*sql.DB, error) {
+	if _, ok := databases.Of(dsn).(mysql.Driver); !ok {
+		return nil, hint.With(errors.New("tpcc is for MySQL and MariaDB"), "name one like "+mysql.Driver{}.Dialect().Example)
+	}
+	c, err := mysql.Config(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c.DBName, c.InterpolateParams, c.Timeout = "", true, database.ConnectTimeout
+	connector, err := driver.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("read DSN: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(concurrent)
+	db.SetMaxIdleConns(concurrent)
+	return db, nil
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"assay.dev/assay/internal/testing/budget"
-	"assay.dev/assay/internal/testing/influxdtest"
+	"assay.dev/assay/internal/testing/influxtest"
 )
 
 func TestInflux(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.15)
-	server := influxdtest.Start(t)
-	if i := ExamineInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Name, "database assay") {
+	server := influxtest.Start(t)
+	if i := ExamineInflux(t.Context(), server.Server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Name, "database assay") {
 		t.Errorf("%+v", i)
 	}
 	if i := ExamineInflux(t.Context(), server.URL(), "assay:wrong"); i.Err == nil || !strings.Contains(i.Err.Error(), "denied the write") {

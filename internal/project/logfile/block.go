@@ -22,7 +22,6 @@ const (
 	maxLine = 256 << 10
 )
 
-// source is a log that is read.
 type source struct {
 	input  *Input
 	format accesslog.Format
@@ -80,7 +79,6 @@ func lines(data []byte) iter.Seq[[]byte] {
 	}
 }
 
-// parse parses the block's lines.
 func (b *block) parse() (err error) {
 	defer foreign.Guard(&err)
 	parser := accesslog.New(b.source.format, b.source.parse)

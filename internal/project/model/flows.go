@@ -136,7 +136,6 @@ func (g *group) with(more *group) *group {
 	return all
 }
 
-// path is the prefix of the group's paths.
 func (g *group) path() string { return "/" + strings.Join(g.prefix, "/") }
 
 // How long names are at most, in bytes.
@@ -173,7 +172,6 @@ func (n *names) of(words ...string) string {
 	}
 }
 
-// short joins parts to at most longest bytes.
 func (n *names) short(parts []string, longest int) string {
 	name := strings.Join(parts, string(n.separator))
 	for len(name) > longest && len(parts) > 2 {

@@ -117,10 +117,8 @@ func mayBeNames(d Document) string {
 	return fmt.Sprintf("segments below %s may be names", first(d.MayBeNames))
 }
 
-// shownPlaces is how many of them a sentence has.
 const shownPlaces = 10
 
-// first joins the first of several places.
 func first(places []string) string {
 	if n := len(places) - shownPlaces; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(places[:shownPlaces], ", "), n)

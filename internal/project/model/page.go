@@ -55,34 +55,31 @@ func facts(d Document) page.Facts {
 	}
 	if len(d.Inputs) == 1 {
 		in := d.Inputs[0]
-		all = append(all, page.Fact{Name: "Log", Text: fmt.Sprintf("%s: %d lines, %s%s", in.Format, in.Lines, skipped(in), durations(in))})
+		all = append(all, page.Fact{Name: "Log", Text: fmt.Sprintf("%s: %d lines, %s", in.Format, in.Lines, used(in))})
 	}
 	return all
 }
 
-func durations(in Input) string {
-	if in.Durations == "" {
-		return ""
-	}
-	return "; request times: " + in.Durations
-}
-
-// skipped says how many lines were not used, and why.
-func skipped(in Input) string {
+// used says how many lines were not used, and why, and where the requests' times come from.
+func used(in Input) string {
 	var reasons []string
 	for _, reason := range slices.Sorted(maps.Keys(in.Skipped)) {
 		reasons = append(reasons, fmt.Sprintf("%d with %s", in.Skipped[reason], reason))
 	}
-	if len(reasons) == 0 {
-		return "all used"
+	text := "all used"
+	if len(reasons) > 0 {
+		text = "skipped " + strings.Join(reasons, ", ")
 	}
-	return "skipped " + strings.Join(reasons, ", ")
+	if in.Durations != "" {
+		text += "; request times: " + in.Durations
+	}
+	return text
 }
 
 func inputsTable(d Document) page.Block {
 	t := page.Table{Columns: append(page.Names("log"), append(page.Words("format", "from", "to"), append(page.Numbers("lines"), page.Column{Name: "skipped", Kind: page.Prose})...)...)}
 	for _, in := range d.Inputs {
-		t.Rows = append(t.Rows, page.Cells(in.Name, in.Format, clock(in.First), clock(in.Last), fmt.Sprint(in.Lines), skipped(in)+durations(in)))
+		t.Rows = append(t.Rows, page.Cells(in.Name, in.Format, clock(in.First), clock(in.Last), fmt.Sprint(in.Lines), used(in)))
 	}
 	return t
 }
@@ -146,7 +143,6 @@ func dispersion(v *float64) string { return quantity.Optional(v, "ratio") }
 
 func length(seconds int64) string { return (time.Duration(seconds) * time.Second).String() }
 
-// clock is the time of day of a time.
 func clock(rfc3339 string) string {
 	at, err := time.Parse(time.RFC3339, rfc3339)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/project/model/accesslog"
-	"assay.dev/assay/internal/project/model/keys"
 	"assay.dev/assay/internal/project/model/traffic"
 	"assay.dev/assay/internal/spec"
 )
@@ -81,7 +80,6 @@ func Propose(o Observed, opts Options) (Document, error) {
 	return d, nil
 }
 
-// proposal is the work on one document.
 type proposal struct {
 	Options
 	observed Observed
@@ -238,7 +236,10 @@ func endpoint(e *traffic.Endpoint, of uint64, all *names) Endpoint {
 		}
 	}
 	if k := e.Keys.Skew(); k.Distinct > 1 {
-		out.Keys = keysOf(k)
+		out.Keys = &Keys{
+			Distinct: int64(math.Round(k.Distinct)), Total: int64(k.Keys), Exponent: math.Round(100*k.Exponent) / 100,
+			TopShare: significant(k.TopShare), Counted: k.Counted,
+		}
 	}
 	return out
 }
@@ -248,13 +249,6 @@ func statusClass(class int) string {
 		return "none"
 	}
 	return fmt.Sprintf("%dxx", class)
-}
-
-func keysOf(k keys.Skew) *Keys {
-	return &Keys{
-		Distinct: int64(math.Round(k.Distinct)), Total: int64(k.Keys), Exponent: math.Round(100*k.Exponent) / 100,
-		TopShare: significant(k.TopShare), Counted: k.Counted,
-	}
 }
 
 func latencyOf(h *metric.Hist) *Latency {

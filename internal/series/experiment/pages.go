@@ -11,7 +11,6 @@ import (
 	"assay.dev/assay/internal/quantity"
 )
 
-// summaryGroups are the groups of metrics in a summary.
 var summaryGroups = []string{compare.Rate, compare.Errors, compare.Transaction, compare.Database, compare.Resources}
 
 // SummaryPage is the short page for a terminal or a pull request.
@@ -41,7 +40,6 @@ func newPage(d Document, groups []string) page.Page {
 	return p
 }
 
-// facts describe the question, the load, the runs and the variants.
 func facts(d Document) page.Facts {
 	all := page.Facts{{Name: "Question", Text: d.Question}}
 	if d.Source != "" {
@@ -62,7 +60,6 @@ func facts(d Document) page.Facts {
 	return all
 }
 
-// effectSection is the difference between a variant and the control.
 func effectSection(d Document, e Effect, groups []string) page.Block {
 	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
 	if len(e.Primary) > 0 {
@@ -78,7 +75,6 @@ func effectSection(d Document, e Effect, groups []string) page.Block {
 	return s
 }
 
-// primary is the table of the primary metrics.
 func primary(d Document, e Effect) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("metric"), page.Words("unit"), page.Numbers(d.Variants[0].Name, e.Variant, "ratio", "95 % interval", "p"), page.Words("decision"),
@@ -94,7 +90,6 @@ func primary(d Document, e Effect) page.Block {
 	return section("Primary metrics: all have to agree, so that p is not adjusted", t)
 }
 
-// waitTable is the table of wait events.
 func waitTable(d Document, e Effect) page.Block {
 	a, b := d.Variants[0].Name, e.Variant
 	t := page.Table{Columns: slices.Concat(
@@ -135,7 +130,6 @@ func others(e Effect, groups []string) compare.Comparison {
 	return c
 }
 
-// capacity is the table of the highest rates within the SLOs, by variant.
 func capacity(d Document) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "ratio to A", "at least", "at most"))}
 	rate := func(v *float64) string {
@@ -192,7 +186,6 @@ func runs(d Document) page.Block {
 	return section("Runs", t)
 }
 
-// section is a heading with blocks below it.
 func section(heading string, blocks ...page.Block) page.Section {
 	return page.Section{Heading: heading, Blocks: blocks}
 }

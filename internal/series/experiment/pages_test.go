@@ -49,12 +49,12 @@ func synthetic(t *testing.T, failsAt int) Document {
 	made := 0
 	d, err := Run(t.Context(), e, parameters, Loop{
 		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Progress: func(Progress) {},
-		Make: func(_ context.Context, turn Turn, v spec.Variant) (RunResult, compare.Run, error) {
+		Make: func(_ context.Context, turn Turn, v spec.Variant) (RunResult, error) {
 			if made++; made == failsAt {
-				return RunResult{}, compare.Run{}, errors.New("no more runs")
+				return RunResult{}, errors.New("no more runs")
 			}
 			r := groups[v.Name].Runs[turn.Round]
-			return RunResult{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
+			return RunResult{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim, compared: r}, nil
 		},
 		Search: func(ctx context.Context, v spec.Variant, _ Trial) (search.Document, string, error) {
 			found, err := search.Run(ctx, search.Parameters{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,9 @@ type Loop struct {
 	Read func() binlog.Read
 	// Make makes one run of the applied variant, and blocks until it has ended. An
 	// error ends the experiment.
-	Make func(context.Context, Turn, spec.Variant) (RunResult, compare.Run, error)
+	Make func(context.Context, Turn, spec.Variant) (RunResult, error)
 	// Search searches for a variant's highest rate within the SLOs. It calls trial
-	// around each trial, which waits for its turn and applies the variant. Searches run
-	// concurrently, their trials do not.
+	// around each trial, which waits for its turn and applies the variant.
 	Search func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error)
 	// Progress is called before each run and after the last round.
 	Progress func(Progress)
@@ -48,7 +48,9 @@ type Progress struct {
 // result and the error is the reason. If it is interrupted during the searches, the
 // document has the result of the pairs and lacks only the capacities.
 func Run(ctx context.Context, e spec.Experiment, a Parameters, l Loop) (Document, error) {
-	a.Variants = variantsOf(e)
+	for _, v := range e.Variants {
+		a.Variants = append(a.Variants, Variant{v.Name, v.Description, Changes(v)})
+	}
 	d := Document{Schema: SchemaName, Parameters: a, State: Done, Runs: []RunResult{}, Effects: []Effect{}, Capacity: []Capacity{}, Limitations: []string{}}
 	b := runner{e: e, a: a, loop: l, runs: []RunResult{}}
 	err := b.rounds(ctx)
@@ -109,7 +111,6 @@ func (d *Document) conclude(b runner) {
 	}
 }
 
-// runner is the state of a running experiment.
 type runner struct {
 	e       spec.Experiment
 	a       Parameters
@@ -157,12 +158,10 @@ func (b *runner) progress(next *Turn, dropped string) Progress {
 	return p
 }
 
-// turn makes one run with its variant applied.
 func (b *runner) turn(ctx context.Context, t Turn) (m RunResult, err error) {
 	v, start := b.e.Variants[t.Variant], time.Now()
-	var c compare.Run
 	err = b.withVariant(ctx, v, func() (err error) {
-		m, c, err = b.loop.Make(ctx, t, v)
+		m, err = b.loop.Make(ctx, t, v)
 		return err
 	})
 	if err == nil {
@@ -173,7 +172,7 @@ func (b *runner) turn(ctx context.Context, t Turn) (m RunResult, err error) {
 	}
 	took := time.Since(start)
 	b.spent += took
-	m.Variant, m.Round, m.Seed, m.Seconds, m.compared = v.Name, t.Round+1, t.Seed, took.Round(100*time.Millisecond).Seconds(), c
+	m.Variant, m.Round, m.Seed, m.Seconds = v.Name, t.Round+1, t.Seed, took.Round(100*time.Millisecond).Seconds()
 	if v.Readers > 0 {
 		read := b.loop.Read()
 		m.Readers = &read
@@ -182,7 +181,6 @@ func (b *runner) turn(ctx context.Context, t Turn) (m RunResult, err error) {
 	return m, nil
 }
 
-// withVariant calls do with a variant applied, and reverts it.
 func (b *runner) withVariant(ctx context.Context, v spec.Variant, do func() error) error {
 	err := b.loop.Apply(ctx, v)
 	if err == nil {
@@ -196,12 +194,16 @@ func (b *runner) effects(capacities []Capacity) (all []Effect, err error) {
 	control := b.group(b.e.Control().Name)
 	for i, v := range b.e.Variants[1:] {
 		e, err := Conclude(control, b.group(v.Name), b.a.Primary, b.a.Tolerance)
-		if err != nil {
-			var ok bool
-			if e, ok = notComparable(err); !ok {
-				return nil, err
+		var refused *compare.Refusal
+		switch {
+		case errors.As(err, &refused): // no pair of runs can be compared
+			e = Effect{
+				Outcome: Undetermined, Primary: []PrimaryMetric{}, Events: []Event{}, Bottlenecks: Bottlenecks{[]Component{}, []Component{}},
+				Sentence: "undetermined: " + refused.Error(),
 			}
-		} else {
+		case err != nil:
+			return nil, err
+		default:
 			e.Sentence = e.sentence(b.a, v.Name)
 		}
 		e.Variant = v.Name
@@ -222,4 +224,69 @@ func (b *runner) group(variant string) compare.Group {
 		}
 	}
 	return g
+}
+
+// Turn is a planned run.
+type Turn struct {
+	Variant int    // index
+	Round   int    // from 0
+	Seed    uint64 // the same for all variants of a round
+}
+
+// Round is the order of the variants in a round: A B C, then C B A, and so on, so
+// that drift affects all variants equally.
+func Round(variants, round int, seed uint64) []Turn {
+	turns := make([]Turn, variants)
+	for i := range turns {
+		v := i
+		if round%2 == 1 {
+			v = variants - 1 - i
+		}
+		turns[i] = Turn{v, round, seed + uint64(round)}
+	}
+	return turns
+}
+
+// spareRounds is how many rounds may be repeated because of an INVALID run. Being
+// INVALID does not depend on a run's result, so that repeating does not bias the
+// comparison. Where more are needed, the machine is not fit for the experiment.
+func spareRounds(pairs int) int { return (pairs + 1) / 2 }
+
+// Letter abbreviates a variant by its index: A, the control, then B and so on.
+func Letter(v int) string { return string(rune('A' + v)) }
+
+// order formats the runs that were made as "AB BA".
+func order(runs []RunResult, variants []Variant) string {
+	var b strings.Builder
+	for i, r := range runs {
+		if i > 0 && runs[i-1].Round != r.Round {
+			b.WriteString(" ")
+		}
+		b.WriteString(Letter(slices.IndexFunc(variants, func(v Variant) bool { return v.Name == r.Variant })))
+	}
+	return b.String()
+}
+
+// Changes describes a variant's changes.
+func Changes(v spec.Variant) []string {
+	all := []string{}
+	if len(v.Database) > 0 {
+		all = append(all, "database server started with "+strings.Join(v.Database, " "))
+	}
+	if len(v.Service) > 0 {
+		all = append(all, "service started with "+strings.Join(v.Service, " "))
+	}
+	for _, g := range v.Global {
+		all = append(all, g.Name+" = "+g.Value)
+	}
+	if v.SQL != nil {
+		all = append(all, v.SQL.Apply...)
+	}
+	if v.Command != nil {
+		all = append(all, strings.Join(v.Command.Apply, " "))
+	}
+	if v.Readers > 0 {
+		all = append(all, quantity.Number(v.Readers, "binlog reader"))
+	}
+	return all
 }

@@ -75,17 +75,17 @@ func (w *fake) loop(t *testing.T) Loop {
 			return w.call("+" + v.Name)
 		},
 		Revert: func() error { w.applied = ""; return w.call("-") },
-		Make: func(_ context.Context, turn Turn, v spec.Variant) (m RunResult, c compare.Run, err error) {
+		Make: func(_ context.Context, turn Turn, v spec.Variant) (m RunResult, err error) {
 			if w.applied != v.Name {
 				t.Errorf("%s is applied for a run of %s", w.applied, v.Name)
 			}
 			w.made++
-			c = w.runs[v.Name][turn.Round]
+			c := w.runs[v.Name][turn.Round]
 			if w.invalid[w.made] {
 				m.Invalid = "INVALID by the rule generator-lag"
 			}
-			m.Run, m.Verdict = c.Certificate.Run, "PASS"
-			return m, c, w.call(v.Name)
+			m.Run, m.Verdict, m.compared = c.Certificate.Run, "PASS", c
+			return m, w.call(v.Name)
 		},
 		Search: func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error) {
 			a := search.Parameters{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
@@ -212,7 +212,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	l := w.loop(t)
 	run := l.Make
-	l.Make = func(ctx context.Context, turn Turn, v spec.Variant) (RunResult, compare.Run, error) {
+	l.Make = func(ctx context.Context, turn Turn, v spec.Variant) (RunResult, error) {
 		if w.made == 2 {
 			interrupt()
 		}

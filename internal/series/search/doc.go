@@ -6,11 +6,10 @@
 //
 // Search is the pure part: Next returns the load to try, Add records a trial's
 // result, and both depend on the results alone. Run is the loop that makes the
-// trials and writes Document, the content of search.json. Shorten derives the
-// profile of a trial, CheckSamples refuses trials that are too short, Probe.Judge
-// derives a result from a verdict, and Rest the pause after a trial.
+// trials and writes Document, the content of search.json. Trials makes them: each is a
+// short run of the profile (Shorten) in its own sealed run folder without a certificate.
 //
-// Input: a Goal, a Range of loads, and a function that makes one trial. Output: a
-// Document. A search never certifies: it chose its loads by their results, and a
+// Input: the parameters of the search, the profile, and the options common to all runs.
+// Output: a Document. A search never certifies: it chose its loads by their results, and a
 // rate that passed because it was tried often enough proves nothing.
 package search

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// bracket summarizes the loads that were tried.
 type bracket struct {
 	low     float64 // relevant lower bound; 0: none
 	high    float64 // smallest upper bound; +Inf: none
@@ -91,7 +90,6 @@ func (s *Search) next() (rate float64, end End) {
 	return middle(b.low, b.top()), Running
 }
 
-// down halves the lowest load while there is no lower bound.
 func (s *Search) down(b bracket) (float64, End) {
 	lowest := b.top()
 	if lowest <= s.span.Floor || b.starved >= starvedLoads {
@@ -100,7 +98,6 @@ func (s *Search) down(b bracket) (float64, End) {
 	return max(s.span.Floor, lowest/2), Running
 }
 
-// up doubles the highest load while there is no upper bound.
 func (s *Search) up(b bracket) (float64, End) {
 	if b.low >= s.span.Max {
 		return 0, AtMax

@@ -42,7 +42,6 @@ func (d *Document) reason() string {
 	return ""
 }
 
-// first is the lowest rate of a class.
 func (d *Document) first(of Class) float64 {
 	for _, l := range d.Loads {
 		if l.Class == of {
@@ -52,7 +51,6 @@ func (d *Document) first(of Class) float64 {
 	return 0
 }
 
-// between is the bracket in words.
 func (d *Document) between() string {
 	switch {
 	case d.Lower != nil && d.Upper != nil:
@@ -111,7 +109,6 @@ func Summary(w io.Writer, d Document, path string) error {
 	return err
 }
 
-// atUpper describes the decisive condition at the upper bound.
 func (d Document) atUpper() string {
 	at := "at " + d.rate(*d.Upper)
 	p := d.decisiveAt(*d.Upper)
@@ -155,7 +152,6 @@ var classTexts = map[Class]string{
 	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
-// table lists the rates with the number of their trials by result.
 func (d Document) table() page.Table {
 	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
 	for _, l := range d.Loads {

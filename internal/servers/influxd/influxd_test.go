@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/internal/servers/influxd"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/testing/budget"
-	"assay.dev/assay/internal/testing/influxdtest"
+	"assay.dev/assay/internal/testing/influxtest"
 )
 
 // A server is found by its folder, stops cleanly, and starts again on its data; if its
@@ -20,7 +20,7 @@ import (
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)
-	o := influxd.Options{Dir: filepath.Join(t.TempDir(), "influx"), Binary: influxdtest.Binary(t), Life: process.Tied}
+	o := influxd.Options{Dir: filepath.Join(t.TempDir(), "influx"), Binary: influxtest.Binary(t), Life: process.Tied}
 	start := func() (s *influxd.Server, err error) {
 		err = process.OnFreePort(func(port int) error {
 			o.Port = port

@@ -1,20 +1,31 @@
 package clustertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"assay.dev/assay/internal/cluster/client"
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/servers/process"
 )
 
 // Cluster is a running cluster of one node.
@@ -148,5 +159,99 @@ func (c *Cluster) StartAPIServer(t testing.TB) {
 	}
 	if err := c.awaitAPI(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Namespace makes a namespace, in which pods can be made at once.
+func (c *Cluster) Namespace(t testing.TB, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Await(t.Context(), startTimeout, nil, c.serviceAccount(name)); err != nil {
+		t.Fatalf("make namespace %s: %v", name, err)
+	}
+}
+
+// writeKubeconfig writes the file by which a user reaches the cluster's API. It holds the
+// certificates: client-go would watch files of their own for ever.
+func (c *Cluster) writeKubeconfig(path string, user *clientcmdapi.AuthInfo) error {
+	const name = "assay-test"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: "https://" + address(node, apiPort), CertificateAuthority: c.authority.certificate(),
+	}
+	config.AuthInfos[name] = user
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	if err := clientcmdapi.FlattenConfig(config); err != nil {
+		return err
+	}
+	return clientcmd.WriteToFile(*config, path)
+}
+
+// kubeconfigOf makes a certificate for a user of the API and writes the user's file.
+func (c *Cluster) kubeconfigOf(file, user string, groups ...string) (path string, err error) {
+	cert, err := c.authority.client(file, user, groups...)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(c.dir, file+".kubeconfig")
+	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{ClientCertificate: cert.cert, ClientKey: cert.key})
+}
+
+// KubeconfigOf writes the file by which the owner of a token, such as a service account,
+// reaches the API. Its path is returned.
+func (c *Cluster) KubeconfigOf(t testing.TB, token string) string {
+	t.Helper()
+	f, err := os.CreateTemp(c.dir, "token-*.kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if err := c.writeKubeconfig(f.Name(), &clientcmdapi.AuthInfo{Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// apply makes or changes all objects of a YAML text, as `kubectl apply` does. Objects
+// without a namespace are made in default.
+func (c *Cluster) apply(ctx context.Context, text []byte) error {
+	client, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	kinds, err := restmapper.GetAPIGroupResources(c.client.Discovery())
+	if err != nil {
+		return fmt.Errorf("list kinds of objects: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(kinds)
+	for objects := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		var o unstructured.Unstructured
+		if err := objects.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if len(o.Object) == 0 {
+			continue // an empty document
+		}
+		kind := o.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return err
+		}
+		var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			if o.GetNamespace() == "" {
+				o.SetNamespace(metav1.NamespaceDefault)
+			}
+			resource = client.Resource(mapping.Resource).Namespace(o.GetNamespace())
+		}
+		if _, err := resource.Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: "assay-test", Force: true}); err != nil {
+			return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
 	}
 }

@@ -1,9 +1,15 @@
+// Package comparetest makes groups of synthetic runs for the tests of comparisons.
+//
+// Input: the order of the runs of A and B, and how much slower B is. Output: groups to
+// compare, or sealed records of the runs.
 package comparetest
 
 import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +18,8 @@ import (
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
@@ -80,4 +88,41 @@ func certified(scale float64) []byte {
 
 func system(scale float64) synthetic.System {
 	return func(n int64) (float64, string) { return scale * (20 + float64(n*37%100)), metric.Completed }
+}
+
+// Write seals the records of the runs that Groups makes, in dir/A and dir/B. They have no
+// ledger.
+func Write(dir, order string, factor float64) error {
+	p := synthetic.Profile()
+	p.Flows[0].Ledger = nil
+	p.Flows[0].SLOs = slices.DeleteFunc(p.Flows[0].SLOs, func(s spec.SLO) bool { return s.Kind() != spec.KindSamples })
+	for i, scale := range scales(order, factor) {
+		c := synthetic.New(p, 1, system(scale))
+		c.Run.Plan.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
+		c.Run.Facts.Ledger = record.LedgerFact{State: record.StateAbsent}
+		if err := seal(filepath.Join(dir, order[i:i+1], fmt.Sprintf("%02d", i)), c, time.Duration(i)*spacing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal writes the record of one run, shifted to a later time.
+func seal(dir string, c *synthetic.Case, later time.Duration) error {
+	w, err := c.Create(dir)
+	if err != nil {
+		return err
+	}
+	if err := w.Environment(c.Run.Environment); err != nil {
+		return err
+	}
+	for _, f := range c.Frames {
+		f.Second += int64(later / time.Second)
+		if err := w.Frame(f); err != nil {
+			return err
+		}
+	}
+	f := c.Run.Facts
+	f.T0, f.Ended, f.Issued = f.T0.Add(later), f.Ended.Add(later), f.Issued.Add(later)
+	return w.Seal(f)
 }

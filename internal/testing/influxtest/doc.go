@@ -1,5 +1,6 @@
-// Package influxtest queries real InfluxDB servers, for tests of what was written.
+// Package influxtest starts real InfluxDB servers for tests, and queries them.
 //
-// Input: the servers of influxdtest. Output: a server that can be killed, frozen and
-// restarted, and the results of InfluxQL queries.
+// Input: the program that `make test` provides, named by an environment variable.
+// Output: a running server in a folder of the test, gone when it ends, which can be killed,
+// frozen and restarted; and the results of InfluxQL queries.
 package influxtest

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"assay.dev/assay/internal/servers/influxd"
 )
 
 // Series is one series of a query's result. Values are float64, string or nil; the
@@ -25,7 +27,7 @@ func (s *Server) Query(database, query string) []Series {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	req.SetBasicAuth(user, s.Password())
+	req.SetBasicAuth(influxd.User, s.Password)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatalf("query %s: %v", query, err)

@@ -40,23 +40,15 @@ func newCable(h *Host, port string) (wire, error) {
 // cut sets the hub's end down, as if the cable were pulled there. The host's end keeps
 // its address and routes.
 func (c *cable) cut() error {
-	link, err := c.hub.netlink.LinkByName(c.port)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", c.port, err)
-	}
-	return c.hub.netlink.LinkSetDown(link)
+	return c.hub.onLink(c.port, c.hub.netlink.LinkSetDown)
 }
 
 // cableTimeout is only reached where the kernel fails.
 const cableTimeout = time.Minute
 
 func (c *cable) restore() error {
-	link, err := c.hub.netlink.LinkByName(c.port)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", c.port, err)
-	}
-	if err := c.hub.netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("set up %s: %w", c.port, err)
+	if err := c.hub.onLink(c.port, c.hub.netlink.LinkSetUp); err != nil {
+		return err
 	}
 	// The kernel notices the other end a little later, and drops packets until then.
 	return process.Await(context.Background(), cableTimeout, nil, func(context.Context) error {

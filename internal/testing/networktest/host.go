@@ -1,8 +1,8 @@
 package networktest
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -108,7 +108,7 @@ func (h *Host) SetLink(link Link) {
 	if !ok {
 		h.network.t.Fatalf("set link of host %s: it has no link that delays or loses packets; add it by RemoteHost", h.name)
 	}
-	fatal(h.network.t, r.set(link), "set link of host "+h.name)
+	r.link.Store(&link)
 }
 
 // Cut cuts the host off: packets to and from it are lost without an error, as those of
@@ -127,36 +127,20 @@ func (h *Host) Restore() {
 // configure gives the host's device its addresses and sets it up.
 func (h *Host) configure() error {
 	nl := h.namespace.netlink
-	link, err := nl.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", device, err)
-	}
-	if err := nl.LinkSetHardwareAddr(link, h.hardware); err != nil {
-		return fmt.Errorf("set hardware address: %w", err)
-	}
-	if err := nl.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{
-		IP: h.address.AsSlice(), Mask: net.CIDRMask(prefix.Bits(), h.address.BitLen()),
-	}}); err != nil {
-		return fmt.Errorf("set address: %w", err)
-	}
-	if err := nl.LinkSetUp(link); err != nil {
-		return fmt.Errorf("set up %s: %w", device, err)
-	}
-	return nil
+	return h.namespace.onLink(device, func(link netlink.Link) error {
+		return cmp.Or(nl.LinkSetHardwareAddr(link, h.hardware), nl.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{
+			IP: h.address.AsSlice(), Mask: net.CIDRMask(prefix.Bits(), h.address.BitLen()),
+		}}), nl.LinkSetUp(link))
+	})
 }
 
 // learn tells the host another's hardware address. The hosts need not ask for it, so a
 // link delays and loses nothing but data, and a cut gives no error "no route to host".
 func (h *Host) learn(other *Host) error {
-	link, err := h.namespace.netlink.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", device, err)
-	}
-	if err := h.namespace.netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: link.Attrs().Index, State: unix.NUD_PERMANENT,
-		IP: other.address.AsSlice(), HardwareAddr: other.hardware,
-	}); err != nil {
-		return fmt.Errorf("tell the hardware address of host %s: %w", other.name, err)
-	}
-	return nil
+	return h.namespace.onLink(device, func(link netlink.Link) error {
+		return h.namespace.netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: link.Attrs().Index, State: unix.NUD_PERMANENT,
+			IP: other.address.AsSlice(), HardwareAddr: other.hardware,
+		})
+	})
 }

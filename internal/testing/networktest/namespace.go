@@ -43,13 +43,9 @@ func newNamespace() (*namespace, error) {
 		_ = ns.file.Close()
 		return nil, fmt.Errorf("open netlink socket in network namespace: %w", err)
 	}
-	loopback, err := ns.netlink.LinkByName("lo")
-	if err == nil {
-		err = ns.netlink.LinkSetUp(loopback)
-	}
-	if err != nil {
+	if err := ns.onLink("lo", ns.netlink.LinkSetUp); err != nil {
 		ns.close()
-		return nil, fmt.Errorf("set up loopback interface: %w", err)
+		return nil, err
 	}
 	return ns, nil
 }
@@ -67,6 +63,18 @@ func (ns *namespace) do(f func() error) error {
 		}
 		return nil
 	}, f)
+}
+
+// onLink calls f with a device of the namespace.
+func (ns *namespace) onLink(name string, f func(netlink.Link) error) error {
+	link, err := ns.netlink.LinkByName(name)
+	if err == nil {
+		err = f(link)
+	}
+	if err != nil {
+		return fmt.Errorf("set up %s: %w", name, err)
+	}
+	return nil
 }
 
 // giveUpConnections makes the kernel forget the connections that no process holds after

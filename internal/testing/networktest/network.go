@@ -88,14 +88,7 @@ func (n *Network) join(name string, connect func(h *Host, port string) (wire, er
 
 // attach joins a device of the hub to the bridge.
 func (n *Network) attach(port string) error {
-	link, err := n.hub.netlink.LinkByName(port)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", port, err)
-	}
-	if err := n.hub.netlink.LinkSetMaster(link, n.bridge); err != nil {
-		return fmt.Errorf("join %s to the bridge: %w", port, err)
-	}
-	return nil
+	return n.hub.onLink(port, func(link netlink.Link) error { return n.hub.netlink.LinkSetMaster(link, n.bridge) })
 }
 
 func (n *Network) close() {

@@ -11,13 +11,10 @@ import (
 	"net/http"
 	"net/netip"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/testing/budget"
@@ -186,73 +183,5 @@ func TestCommand(t *testing.T) {
 	cancel()
 	if err := cancelled.Wait(); err == nil {
 		t.Error("a command whose context is done succeeded")
-	}
-}
-
-// failure is the panic by which refuses ends a call.
-type failure string
-
-// refuses records the failure of a test that it stands for.
-type refuses struct{ testing.TB }
-
-func (refuses) Fatal(args ...any)                 { panic(failure(fmt.Sprint(args...))) }
-func (refuses) Fatalf(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
-
-// refused is the text with which f ends the test.
-func refused(t *testing.T, f func()) (text string) {
-	t.Helper()
-	defer func() {
-		r := recover()
-		said, ok := r.(failure)
-		if r != nil && !ok {
-			panic(r)
-		}
-		text = string(said)
-	}()
-	f()
-	return ""
-}
-
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	budget.CPUs(t, 0.1)
-	n := New(refuses{t})
-	cable := n.Host("near")
-	for name, c := range map[string]struct {
-		f    func()
-		want string
-	}{
-		"loss above 1":   {func() { n.RemoteHost("far", Link{Loss: 1.5}) }, "loss 1.5 must be in [0,1]"},
-		"negative delay": {func() { n.RemoteHost("far", Link{Delay: -1}) }, "delay -1ns must not be negative"},
-		"link of cable":  {func() { cable.SetLink(Link{}) }, "set link of host near: "},
-	} {
-		if text := refused(t, c.f); !strings.Contains(text, c.want) {
-			t.Errorf("%s: refused with %q", name, text)
-		}
-	}
-}
-
-// Without the privilege, New says in one line what to do.
-func TestWithoutRoot(t *testing.T) {
-	t.Parallel()
-	budget.CPUs(t, 0.1)
-	runtime.LockOSThread() // privileges are a thread's
-	defer runtime.UnlockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var all [2]unix.CapUserData
-	if err := unix.Capget(&header, &all[0]); err != nil {
-		t.Fatal(err)
-	}
-	without := all
-	without[0].Effective &^= 1 << unix.CAP_SYS_ADMIN
-	if err := unix.Capset(&header, &without[0]); err != nil {
-		t.Fatal(err)
-	}
-	text := refused(t, func() { New(refuses{t}) })
-	if err := unix.Capset(&header, &all[0]); err != nil {
-		t.Fatal(err)
-	}
-	if want := "make network namespace: operation not permitted: run the tests as root"; text != want {
-		t.Errorf("refused with %q", text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,13 +17,6 @@ import (
 type Link struct {
 	Delay time.Duration // at least; packets keep their order
 	Loss  float64       // probability [0,1] that a packet is lost, independently of others
-}
-
-func (l Link) check() error {
-	if l.Delay < 0 || !(l.Loss >= 0 && l.Loss <= 1) {
-		return fmt.Errorf("delay %s must not be negative, loss %g must be in [0,1]", l.Delay, l.Loss)
-	}
-	return nil
 }
 
 const (
@@ -47,9 +41,6 @@ type relay struct {
 // newRelay makes the devices and starts to copy. The loss of each port is drawn from a
 // seed of its own.
 func newRelay(h *Host, port string, link Link) (*relay, error) {
-	if err := link.check(); err != nil {
-		return nil, err
-	}
 	r := &relay{closed: make(chan struct{}), failed: make(chan error, 2)}
 	r.link.Store(&link)
 	var err error
@@ -63,7 +54,7 @@ func newRelay(h *Host, port string, link Link) (*relay, error) {
 	seed := uint64(h.address.As4()[3])
 	r.start(r.host, r.hub, rand.NewPCG(seed, 0))
 	r.start(r.hub, r.host, rand.NewPCG(seed, 1))
-	if err := setUpTAP(h.network.hub, port); err != nil {
+	if err := h.network.hub.onLink(port, h.network.hub.netlink.LinkSetUp); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
@@ -92,40 +83,12 @@ func openTAP(ns *namespace, name string) (file *os.File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("add TAP device %s by %s: %w", name, path, err)
 	}
-	if err := lengthenQueue(ns, name); err != nil {
+	// It holds as many packets as a relay: none is lost where this process waits for a CPU.
+	if err := ns.onLink(name, func(l netlink.Link) error { return ns.netlink.LinkSetTxQLen(l, maxQueue) }); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
 	return file, nil
-}
-
-// lengthenQueue makes the device hold as many packets as a relay: none is lost where
-// this process waits for a CPU.
-func lengthenQueue(ns *namespace, name string) error {
-	link, err := ns.netlink.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", name, err)
-	}
-	if err := ns.netlink.LinkSetTxQLen(link, maxQueue); err != nil {
-		return fmt.Errorf("set queue of %s: %w", name, err)
-	}
-	return nil
-}
-
-func setUpTAP(ns *namespace, name string) error {
-	link, err := ns.netlink.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", name, err)
-	}
-	return ns.netlink.LinkSetUp(link)
-}
-
-func (r *relay) set(link Link) error {
-	if err := link.check(); err != nil {
-		return err
-	}
-	r.link.Store(&link)
-	return nil
 }
 
 func (r *relay) cut() error {

@@ -23,8 +23,6 @@ import (
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/lab/scale"
-	"assay.dev/assay/lab/scale/report"
-	"assay.dev/assay/lab/scale/steps"
 )
 
 // scaleFlags are the options of `assay-lab scale`.
@@ -123,7 +121,7 @@ func (f *scaleFlags) scale(c *cobra.Command, name string) error {
 }
 
 // plan returns the measurement that the command line requests.
-func (f *scaleFlags) plan(c *cobra.Command, p spec.Profile) (*steps.Steps, error) {
+func (f *scaleFlags) plan(c *cobra.Command, p spec.Profile) (*scale.Steps, error) {
 	points, err := f.points(p)
 	if err != nil {
 		return nil, err
@@ -138,7 +136,7 @@ func (f *scaleFlags) plan(c *cobra.Command, p spec.Profile) (*steps.Steps, error
 	case f.measured < time.Second || f.measured%time.Second != 0 || f.warmup < 0 || f.warmup%time.Second != 0:
 		return nil, hint.With(errors.New("--for and --warmup must be whole seconds, --for at least 1s"), "for example: --for 10s --warmup 2s")
 	}
-	s := &steps.Steps{
+	s := &scale.Steps{
 		Parameters: scale.Parameters{
 			ID: "scale-" + trial.NewID(p.Name), Profile: p.Name, Variants: variants, Points: points, Rounds: f.rounds,
 			Seconds: f.measured.Seconds(), Seed: f.ChooseSeed(c),
@@ -202,8 +200,8 @@ func parseVariants(texts []string) (all []scale.Variant, err error) {
 }
 
 // show writes the page, and prints the tables or the document.
-func (f *scaleFlags) show(c *cobra.Command, s *steps.Steps, d scale.Document) error {
-	p := report.Page(d)
+func (f *scaleFlags) show(c *cobra.Command, s *scale.Steps, d scale.Document) error {
+	p := scale.Page(d)
 	html, err := page.HTML(p)
 	if err != nil {
 		return err

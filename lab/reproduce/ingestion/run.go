@@ -7,19 +7,22 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
-	"assay.dev/assay/internal/series/search/trials"
+	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/lab/reproduce"
+	"assay.dev/assay/lab/target"
 )
 
 // profile is the one that all modes run.
@@ -104,7 +107,7 @@ func (o Options) findRate(ctx context.Context, p spec.Profile, d *Document) (err
 	if err != nil {
 		return err
 	}
-	t := trials.New(search.Parameters{
+	t := search.NewTrials(search.Parameters{
 		ID: "search-" + trial.NewID(p.Name), Workers: o.Shared.Workers, Seed: o.Seed, Target: s.url,
 		Goal: search.Goal{Trials: 2, Width: width}, Range: search.Range{From: p.Target(), Max: spec.MaxRate},
 	}, short, changed)
@@ -193,4 +196,65 @@ func (m mode) maker(s service) trial.Maker {
 		}
 		return sealed.Open(o.Dir)
 	}
+}
+
+// mode is a way to run the reference service.
+type mode struct {
+	name string
+	args []string // of `assay-lab target`
+	kill bool     // the service is killed when the judged load has ended
+}
+
+// channelArgs let the queue grow as long as memory lasts, as in the field report.
+var channelArgs = []string{"--ingest", "channel", "--ingest-queue", "10000000", "--drain-timeout", "10m"}
+
+// modes are those of the field report, in its order.
+var modes = []mode{
+	{name: "direct, a pool for each request", args: []string{"--ingest", "direct", "--pool-per-request"}},
+	{name: "direct, pool keeps 2", args: []string{"--ingest", "direct", "--pool-max-open", "0", "--pool-max-idle", "2"}},
+	{name: "direct, pool of 8", args: []string{"--ingest", "direct", "--pool-max-open", "8"}},
+	{name: "bulk", args: []string{"--ingest", "bulk"}},
+	{name: "channel", args: channelArgs},
+	// Each event waits for its INSERT for a second: that long is what a kill loses.
+	{name: "channel, killed", args: append(channelArgs[:len(channelArgs):len(channelArgs)], "--ingest-wait", "1s"), kill: true},
+}
+
+const (
+	startTimeout = 30 * time.Second
+	// drainPatience exceeds the drain time-out of channelArgs.
+	drainPatience = 11 * time.Minute
+)
+
+// service is the reference service as a child process.
+type service struct {
+	*process.Child
+	url string
+}
+
+// serve starts the reference service on a free port of loopback. Its log is appended to a
+// file.
+func serve(ctx context.Context, executable, dsn, logFile string, args []string) (s service, err error) {
+	log, err := process.OpenLog(logFile)
+	if err != nil {
+		return s, fmt.Errorf("start the reference service: %w", err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	err = process.OnFreePort(func(port int) error {
+		s.url = "http://" + process.Address(port)
+		cmd := exec.Command(executable, append([]string{"target", "--listen", process.Address(port)}, args...)...)
+		cmd.Env = append(process.WithoutSecrets(), "ASSAY_DB="+dsn)
+		cmd.Stdout, cmd.Stderr = log.File, log.File
+		if s.Child, err = process.Start(cmd, process.Tied); err != nil {
+			return err
+		}
+		err := s.Await(ctx, startTimeout, func(ctx context.Context) error { return target.CheckHealth(ctx, s.url) })
+		if err != nil {
+			_ = s.Kill() // it may have ended
+		}
+		return err
+	})
+	if err != nil {
+		return s, hint.With(fmt.Errorf("start the reference service: %w", err), "see its log: "+logFile)
+	}
+	return s, nil
 }

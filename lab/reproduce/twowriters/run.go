@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"assay.dev/assay/certificate"
+	certificates "assay.dev/assay/internal/judge/certificate/report"
+	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 	"assay.dev/assay/lab/reproduce"
 	"assay.dev/assay/lab/scale"
-	"assay.dev/assay/lab/scale/steps"
 	"assay.dev/assay/lab/tpcc"
 )
 
@@ -133,7 +134,7 @@ func measureScale(ctx context.Context, o reproduce.Options) (scale.Document, err
 	if o.Quick {
 		threads, rounds, measured = []int{2, 8}, 1, 3*time.Second
 	}
-	s := &steps.Steps{
+	s := &scale.Steps{
 		Parameters: scale.Parameters{
 			ID: "scale-" + trial.NewID(p.Name), Profile: p.Name, Rounds: rounds, Seconds: measured.Seconds(), Seed: o.Seed,
 			Target: o.Shared.Target,
@@ -152,4 +153,37 @@ func measureScale(ctx context.Context, o reproduce.Options) (scale.Document, err
 		return scale.Document{}, err
 	}
 	return s.Run(ctx)
+}
+
+// Page is the page of the measurement.
+func Page(d Document) page.Page {
+	p := page.Page{Title: "Two writers: scaling, stale reads, connections, failover"}
+	if len(d.Problems) > 0 {
+		p.Blocks = append(p.Blocks, reproduce.Section("Not measured", page.List{Items: d.Problems}))
+	}
+	if d.Scale != nil {
+		p.Blocks = append(p.Blocks, reproduce.Section("Scaling (TPC-C-like, unaudited)", scale.Page(*d.Scale).Blocks...))
+	}
+	for _, c := range d.Certificates {
+		p.Blocks = append(p.Blocks, part(c))
+	}
+	return p
+}
+
+// part is the section of one certified profile.
+func part(c certificate.Certificate) page.Block {
+	switch c.Profile {
+	case profileStaleReads:
+		return reproduce.Section(
+			"Stale reads: written on a, read on b", reproduce.SLOTable(c, "stale_reads"),
+			reproduce.LatencyTable(c, "visible_after", "write_time", "read_time"), reproduce.Verdict(c),
+		)
+	case profileConnections:
+		return reproduce.Section("Connections: open, first query, close", reproduce.LatencyTable(c, "connection_"), reproduce.Verdict(c))
+	case profileDirect:
+		return reproduce.Section("Failover, directly: a is killed, and comes back", append(certificates.Faults(c), reproduce.Verdict(c))...)
+	case profileProxied:
+		return reproduce.Section("Failover, through HAProxy: a is killed, and comes back", append(certificates.Faults(c), reproduce.Verdict(c))...)
+	}
+	return reproduce.Section(c.Profile, reproduce.Verdict(c))
 }

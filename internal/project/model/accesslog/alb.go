@@ -64,7 +64,6 @@ func (p *alb) Parse(line []byte, e *Entry) Problem {
 	return e.setRequestLine(fields[albRequest])
 }
 
-// albLatency is the sum of the three times.
 func albLatency(times [][]byte) int64 {
 	sum := 0.0
 	for _, t := range times {

@@ -15,7 +15,6 @@ const (
 	ALB      Format = "alb"
 )
 
-// parsers make the parser of each format.
 var parsers = map[Format]func(Options) Parser{
 	Combined: func(o Options) Parser { return &combined{unit: o.Unit} },
 	JSON:     func(o Options) Parser { return newJSON(o) },

@@ -64,7 +64,6 @@ func (e *Endpoint) Errors() (n uint64) {
 	return n
 }
 
-// add counts a request.
 func (e *Endpoint) add(r *Request, left *room) (inPages bool) {
 	e.Requests++
 	e.Status[r.Status/100%Classes]++

@@ -20,7 +20,6 @@ type page struct {
 
 const carry = 256
 
-// at is the requests of a second.
 func (p *page) at(i int) uint32 {
 	n := uint32(p.low[i])
 	if p.high != nil {
@@ -76,7 +75,6 @@ func (s *series) setPage(m int64, p *page) {
 	s.pages[m] = p
 }
 
-// used is the room that the series takes.
 func (s *series) used() room {
 	r := room{pages: len(s.pages)}
 	for _, p := range s.pages {

@@ -60,7 +60,6 @@ type Tally struct {
 	Others Endpoint
 }
 
-// shape is what is known of one.
 type shape struct {
 	endpoint *Endpoint
 	requests uint64

@@ -93,7 +93,11 @@ func (t *tree) find(method accesslog.Method, segments [][]byte, known bool) (e *
 				return nil, true
 			}
 			next = t.add(at, name, kind, false)
-			if at.literals > mostOf(depth) {
+			most := mostLiterals
+			if depth == 0 {
+				most = mostFirstLiterals
+			}
+			if at.literals > most {
 				t.mergeLiterals(at)
 				name, kind = placeholderFor(name), route.Text
 				next = at.children[name]
@@ -115,13 +119,6 @@ func (t *tree) find(method accesslog.Method, segments [][]byte, known bool) (e *
 		at.ends[method] = &Endpoint{Method: method, variable: at.variable}
 	}
 	return at.ends[method], false
-}
-
-func mostOf(depth int) int {
-	if depth == 0 {
-		return mostFirstLiterals
-	}
-	return mostLiterals
 }
 
 // match returns the user's pattern that a path has; else the longest with which the path

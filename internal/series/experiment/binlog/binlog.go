@@ -1,10 +1,15 @@
 package binlog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strconv"
@@ -17,6 +22,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"golang.org/x/sync/errgroup"
 
+	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/collect/mysql"
 )
 
@@ -127,11 +133,72 @@ func firstID() uint32 {
 	return 1<<30 + binary.LittleEndian.Uint32(b[:])>>3
 }
 
-// cpu is the CPU time of this process, in seconds.
 func cpu() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
 	}
 	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
+}
+
+// Main reads the binlog of the database at the DSN with count readers until ctx is done. It
+// writes each report of Run as a line of JSON.
+func Main(ctx context.Context, dsn, count string, out io.Writer) error {
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return fmt.Errorf("number of readers: %q is not a positive integer", count)
+	}
+	if dsn == "" {
+		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN")
+	}
+	var unwritten error
+	lines := json.NewEncoder(out)
+	err = Run(ctx, dsn, n, func(r Read) { unwritten = cmp.Or(unwritten, lines.Encode(r)) })
+	return cmp.Or(err, unwritten)
+}
+
+func position(ctx context.Context, dsn string) (p replicated.Position, flavour string, err error) {
+	db, err := mysql.Driver{}.Open(dsn)
+	if err != nil {
+		return p, "", err
+	}
+	defer func() { _ = db.Close() }()
+	var version string
+	if err := db.QueryRowContext(ctx, "SELECT @@version").Scan(&version); err != nil {
+		return p, "", fmt.Errorf("read the database's version: %w", err)
+	}
+	flavour = replicated.MySQLFlavor
+	if mysql.IsMariaDB(version) {
+		flavour = replicated.MariaDBFlavor
+	}
+	// MySQL 8.4 and later have only the first; older versions and MariaDB the second.
+	for _, q := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} {
+		var rows *sql.Rows
+		if rows, err = db.QueryContext(ctx, q); err == nil {
+			p, err = scan(rows)
+			return p, flavour, err
+		}
+	}
+	return p, "", fmt.Errorf("read the binlog's position: %w", err)
+}
+
+// scan reads file and position, which are the first two columns in every flavour.
+func scan(rows *sql.Rows) (p replicated.Position, err error) {
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return p, err
+	}
+	if !rows.Next() {
+		return p, errors.Join(errors.New("the database writes no binlog"), rows.Err())
+	}
+	into := make([]any, len(columns))
+	for i := range into {
+		into[i] = new(sql.RawBytes)
+	}
+	into[0], into[1] = &p.Name, &p.Pos
+	if err := rows.Scan(into...); err != nil {
+		return p, fmt.Errorf("read the binlog's position: %w", err)
+	}
+	return p, rows.Err()
 }

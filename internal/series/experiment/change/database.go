@@ -91,7 +91,6 @@ func (g *global) scan(rows *sql.Rows) error {
 
 var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// set is the statement that gives the variable a value.
 func (g global) set(value string) string {
 	if !g.number || !numeral.MatchString(value) {
 		value = g.Quote(value)
@@ -99,7 +98,6 @@ func (g global) set(value string) string {
 	return fmt.Sprintf(g.SetFormat, g.name, value)
 }
 
-// cancelTimeout limits the wait for a cancelled statement to end.
 const cancelTimeout = 30 * time.Second
 
 // exec executes a statement. If ctx ends first, the statement is cancelled in the
@@ -144,7 +142,6 @@ func (c connection) execute(ctx context.Context, statement string) error {
 	return errors.Join(<-ended, err)
 }
 
-// checkBinlog checks that there is a binlog to read.
 func (c connection) checkBinlog(ctx context.Context) error {
 	variables := c.db.Dialect.Variables
 	if variables == nil {

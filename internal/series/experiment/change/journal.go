@@ -16,7 +16,6 @@ import (
 // JournalFile is the journal's name in its folder.
 const JournalFile = "experiment.json"
 
-// journalSchema is the "schema" field of every journal.
 const journalSchema = "assay/journal/v1"
 
 // Step undoes one change. One of Stack, Statements and Command is set.

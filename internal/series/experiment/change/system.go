@@ -26,7 +26,9 @@ type System struct {
 	Executable string // this program
 	Log        *slog.Logger
 
-	needs   needs // of all variants together
+	// needs says what to restart before each run. If one variant runs on a freshly started
+	// server, all variants have to, or they would differ in that as well.
+	needs   struct{ database, service bool }
 	setup   *localstack.Setup
 	readers *readers
 	read    binlog.Read // by the readers that were stopped last
@@ -40,10 +42,6 @@ func (sys *System) Begin(dir, experiment, target string, at time.Time) {
 		Database: databases.Public(sys.DSN), Steps: []Step{},
 	}
 }
-
-// needs says what to restart before each run. If one variant runs on a freshly started
-// server, all variants have to, or they would differ in that as well.
-type needs struct{ database, service bool }
 
 // Prepare checks what the variants need, before one is applied.
 func (sys *System) Prepare(ctx context.Context, variants []spec.Variant) error {
@@ -98,8 +96,7 @@ func (sys *System) restart(ctx context.Context, v spec.Variant) error {
 	if !sys.needs.database && !sys.needs.service {
 		return nil
 	}
-	written := slices.ContainsFunc(sys.Journal.Steps, func(s Step) bool { return s.Stack != nil })
-	if !written {
+	if !slices.ContainsFunc(sys.Journal.Steps, func(s Step) bool { return s.Stack != nil }) {
 		if err := sys.Journal.Add(Step{Stack: &Restart{Setup: *sys.setup, Database: sys.needs.database}}); err != nil {
 			return err
 		}
@@ -124,20 +121,14 @@ func (sys *System) globals(ctx context.Context, v spec.Variant) error {
 				return err
 			}
 			if err := c.exec(ctx, g.set(v.Global[i].Value)); err != nil {
-				return sys.removeRefused(c, err)
+				if !c.answered(err) {
+					return err
+				}
+				return errors.Join(err, sys.Journal.Remove(len(sys.Journal.Steps)-1)) // refused: nothing is to undo
 			}
 		}
 		return nil
 	})
-}
-
-// removeRefused removes the last step from the journal if the server refused the
-// statement, which leaves nothing to undo. Without an answer the step stays.
-func (sys *System) removeRefused(c connection, err error) error {
-	if !c.answered(err) {
-		return err
-	}
-	return errors.Join(err, sys.Journal.Remove(len(sys.Journal.Steps)-1))
 }
 
 func (sys *System) statements(ctx context.Context, v spec.Variant) error {

@@ -1,4 +1,4 @@
-package trials
+package search
 
 import (
 	"cmp"
@@ -18,17 +18,13 @@ import (
 	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
-	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 )
 
-// File is the name of the search's document in its folder.
-const File = sealed.SearchFile
-
 // Trials makes the trials of one search.
 type Trials struct {
-	Parameters search.Parameters
+	Parameters Parameters
 	Profile    spec.Profile      // shortened
 	Changed    map[string]string // its changed keys, with their values
 	Options    run.Options       // common to all trials
@@ -43,14 +39,14 @@ type Trials struct {
 	reported int // of them
 }
 
-// New returns the trials of a search for a profile's highest rate. Of a it takes ID,
+// NewTrials returns the trials of a search for a profile's highest rate. Of a it takes ID,
 // workers, seed, goal, and first and highest rate. short and changed are those of
-// search.Shorten.
-func New(a search.Parameters, short spec.Profile, changed map[string]string) *Trials {
+// Shorten.
+func NewTrials(a Parameters, short spec.Profile, changed map[string]string) *Trials {
 	a.Profile, a.Unit, a.Seconds = short.Name, short.Unit(), short.TargetHold().Seconds()
-	a.Goal.Spare = search.DefaultSpare
+	a.Goal.Spare = DefaultSpare
 	// The lowest load must still schedule a transaction.
-	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
+	a.Range.Floor = max(a.Range.From*FloorShare, min(a.Range.From, 1/a.Seconds))
 	return &Trials{Parameters: a, Profile: short, Changed: changed}
 }
 
@@ -70,7 +66,7 @@ func (t *Trials) CheckParameters() error {
 	if err := t.Parameters.CheckSamples(t.Profile); err != nil {
 		return err
 	}
-	if _, err := search.New(t.Parameters.Goal, t.Parameters.Range); err != nil {
+	if _, err := New(t.Parameters.Goal, t.Parameters.Range); err != nil {
 		return fmt.Errorf("plan the search: %w", err)
 	}
 	return nil
@@ -78,12 +74,12 @@ func (t *Trials) CheckParameters() error {
 
 // Search searches until the end, until ctx is done or something fails. confirm
 // returns the command that would certify a rate; nil: there is none.
-func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) (search.Document, error) {
+func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) (Document, error) {
 	t.printf("%s from %s/s, trials of %s, until the bounds are %s apart",
 		t.Profile.Name, quantity.Exact(t.Parameters.Range.From), time.Duration(t.Parameters.Seconds*float64(time.Second)), quantity.Format(t.Parameters.Goal.Width, "share"))
-	loop := search.Loop{Trial: t.trial, Keep: t.keep, Confirm: confirm}
+	loop := Loop{Trial: t.trial, Keep: t.keep, Confirm: confirm}
 	if t.Turn != nil {
-		loop.Trial = func(ctx context.Context, rate float64) (p search.Probe, err error) {
+		loop.Trial = func(ctx context.Context, rate float64) (p Probe, err error) {
 			err = t.Turn(ctx, func() error {
 				p, err = t.trial(ctx, rate)
 				return err
@@ -91,14 +87,13 @@ func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) 
 			return p, err
 		}
 	}
-	d, err := search.Run(ctx, t.Parameters, loop)
+	d, err := Run(ctx, t.Parameters, loop)
 	if err != nil && len(d.Probes) > 0 && ctx.Err() == nil {
 		t.printf("results so far: %s", t.File())
 	}
 	return d, err
 }
 
-// options returns the options of the next trial's run.
 func (t *Trials) options(rate float64) (run.Options, error) {
 	p, err := t.Profile.WithRate(rate)
 	if err != nil {
@@ -138,28 +133,27 @@ func (t *Trials) check(ctx context.Context, rate float64) error {
 }
 
 // trial makes one run. Its folder gets no certificate.
-func (t *Trials) trial(ctx context.Context, rate float64) (search.Probe, error) {
+func (t *Trials) trial(ctx context.Context, rate float64) (Probe, error) {
 	o, err := t.options(rate)
 	if err != nil {
-		return search.Probe{}, err
+		return Probe{}, err
 	}
 	t.made++
 	start := time.Now()
-	p := search.Probe{Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: start.UTC().Truncate(time.Second)}
+	p := Probe{Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: start.UTC().Truncate(time.Second)}
 	result, err := trial.Run(ctx, o, t.Console.Progress(fmt.Sprintf("%s at %s/s, trial %d", cmp.Or(t.Label, o.Profile.Name), quantity.Exact(rate), t.made)))
 	if err != nil {
 		if ctx.Err() != nil {
-			return search.Probe{}, err
+			return Probe{}, err
 		}
 		return t.startFailed(ctx, p, err)
 	}
 	p.Judge(result.Verdict)
-	t.rest(ctx, search.Rest(result.Verdict))
+	t.rest(ctx, Rest(result.Verdict))
 	p.Seconds = time.Since(start).Round(100 * time.Millisecond).Seconds()
 	return p, nil
 }
 
-// rest leaves the system without load for some time.
 func (t *Trials) rest(ctx context.Context, d time.Duration) {
 	if d == 0 {
 		return
@@ -173,16 +167,16 @@ func (t *Trials) rest(ctx context.Context, d time.Duration) {
 
 // startFailed handles a run that did not start. If a run at the lowest rate would
 // start, the load is above the generator's limit; any other failure ends the search.
-func (t *Trials) startFailed(ctx context.Context, p search.Probe, err error) (search.Probe, error) {
+func (t *Trials) startFailed(ctx context.Context, p Probe, err error) (Probe, error) {
 	if t.check(ctx, p.Rate) == nil || t.Check(ctx) != nil {
-		return search.Probe{}, err
+		return Probe{}, err
 	}
-	p.Folder, p.Result, p.Claim = "", search.Refused, mask.Text(err.Error())
+	p.Folder, p.Result, p.Claim = "", Refused, mask.Text(err.Error())
 	return p, nil
 }
 
 // keep writes the document, and reports the last trial and the bracket.
-func (t *Trials) keep(d search.Document) error {
+func (t *Trials) keep(d Document) error {
 	data, err := d.Marshal()
 	if err != nil {
 		return err
@@ -208,10 +202,9 @@ func (t *Trials) keep(d search.Document) error {
 }
 
 // File is the path of the document.
-func (t *Trials) File() string { return filepath.Join(t.Dir, File) }
+func (t *Trials) File() string { return filepath.Join(t.Dir, sealed.SearchFile) }
 
-// remaining is the estimated number of trials left, with their duration.
-func remaining(d search.Document) string {
+func remaining(d Document) string {
 	n := d.TrialsLeft()
 	if n == 0 {
 		return ""
@@ -249,4 +242,58 @@ func CertifyCommand(p spec.Profile, rate float64, options []string) string {
 	}
 	words = append(words, options...)
 	return shellescape.QuoteCommand(words)
+}
+
+// Headroom searches for the highest rate within the SLOs, after a run that passed: from its
+// target upwards, each flow at its target and all of them in proportion, without the shape
+// of an event, by trials of a length. Trials and document are in the run's folder
+// (sealed.HeadroomDir). Its result is no part of what the certificate claims.
+func Headroom(ctx context.Context, passed run.Options, length time.Duration, c *trial.Console) (Document, error) {
+	t, err := headroom(passed, length)
+	if err != nil {
+		return Document{}, fmt.Errorf("headroom: %w", err)
+	}
+	t.Console = &trial.Console{W: c.W, Quiet: c.Quiet, Once: true}
+	return t.Search(ctx, nil)
+}
+
+// CheckHeadroom refuses a profile with which Headroom could decide nothing.
+func CheckHeadroom(o run.Options, length time.Duration) error {
+	t, err := headroom(o, length)
+	if err == nil {
+		err = t.CheckParameters()
+	}
+	if err != nil {
+		return fmt.Errorf("headroom: %w", err)
+	}
+	return nil
+}
+
+func headroom(passed run.Options, length time.Duration) (*Trials, error) {
+	p := passed.Profile.Level(length)
+	p.Faults, p.Invariants = nil, nil
+	p.Common = withoutFaults(p.Common)
+	for i := range p.Flows {
+		p.Flows[i].SLOs = withoutFaults(p.Flows[i].SLOs)
+	}
+	short, changed, err := Shorten(p, length)
+	if err != nil {
+		return nil, err
+	}
+	t := NewTrials(Parameters{
+		ID: "headroom-of-" + passed.ID, Workers: passed.Workers, Seed: passed.Seed + 1, Target: passed.Target,
+		Goal: Goal{Trials: spec.DefaultTrials, Width: spec.DefaultWidth}, Range: Range{From: p.Target(), Max: spec.MaxRate},
+	}, short, changed)
+	t.Options, t.Dir, t.Label = passed, filepath.Join(passed.Dir, sealed.HeadroomDir), passed.Profile.Name+", headroom"
+	return t, nil
+}
+
+// withoutFaults are the SLOs that do not depend on faults or on the end of the load.
+func withoutFaults(slos []spec.SLO) (kept []spec.SLO) {
+	for _, s := range slos {
+		if s.Kind() != spec.KindRecovery && s.Kind() != spec.KindInvariants {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }

@@ -1,4 +1,4 @@
-package steps
+package scale
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
-	"assay.dev/assay/lab/scale"
 )
 
 // File is the name of the document in its folder.
@@ -23,7 +22,7 @@ const File = "scale.json"
 
 // Steps makes the steps of one measurement.
 type Steps struct {
-	Parameters scale.Parameters
+	Parameters Parameters
 	Profile    spec.Profile
 	Warmup     time.Duration // of each step, not measured
 	Measured   time.Duration // of each step
@@ -31,13 +30,13 @@ type Steps struct {
 	Dir        string        // of the measurement
 	Console    *trial.Console
 
-	made []scale.Step
+	made []Step
 }
 
 // Check finds what would keep a step from starting.
 func (s *Steps) Check(ctx context.Context) error {
 	for i := range s.Parameters.Variants {
-		o, err := s.options(scale.Cell{Variant: i, Point: s.largest()})
+		o, err := s.options(Cell{Variant: i, Point: s.largest()})
 		if err != nil {
 			return err
 		}
@@ -50,7 +49,7 @@ func (s *Steps) Check(ctx context.Context) error {
 
 // CheckMachine finds what this machine lacks for the largest step.
 func (s *Steps) CheckMachine() error {
-	o, err := s.options(scale.Cell{Point: s.largest()})
+	o, err := s.options(Cell{Point: s.largest()})
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (s *Steps) CheckMachine() error {
 }
 
 // largest is the point with the most threads, else with the highest rate.
-func (s *Steps) largest() (most scale.Point) {
+func (s *Steps) largest() (most Point) {
 	for _, p := range s.Parameters.Points {
 		if p.Threads > most.Threads || most.Threads == 0 && p.Rate > most.Rate {
 			most = p
@@ -69,36 +68,32 @@ func (s *Steps) largest() (most scale.Point) {
 
 // Run makes all steps, and returns the document, also of the steps before an interrupt or
 // an error.
-func (s *Steps) Run(ctx context.Context) (scale.Document, error) {
-	cells := scale.Order(len(s.Parameters.Variants), s.Parameters.Points, s.Parameters.Rounds)
+func (s *Steps) Run(ctx context.Context) (Document, error) {
+	cells := Order(len(s.Parameters.Variants), s.Parameters.Points, s.Parameters.Rounds)
 	began := time.Now()
 	for i, c := range cells {
 		step, err := s.step(ctx, c, fmt.Sprintf("step %d of %d", i+1, len(cells)))
 		if ctx.Err() != nil {
-			return s.keep(scale.Interrupted, context.Cause(ctx))
+			return s.keep(Interrupted, context.Cause(ctx))
 		}
 		if err != nil {
-			return s.keep(scale.Failed, err)
+			return s.keep(Failed, err)
 		}
 		s.made = append(s.made, step)
-		left := time.Since(began) / time.Duration(i+1) * time.Duration(len(cells)-i-1)
-		s.Console.Say("scale: %s%s", text(step), remaining(left))
-		if d, err := s.keep(scale.Running, nil); err != nil {
+		left := ""
+		if n := len(cells) - i - 1; n > 0 {
+			left = fmt.Sprintf("; about %s left", (time.Since(began) / time.Duration(i+1) * time.Duration(n)).Round(time.Second))
+		}
+		s.Console.Say("scale: %s%s", text(step), left)
+		if d, err := s.keep(Running, nil); err != nil {
 			return d, err
 		}
 	}
-	return s.keep(scale.Done, nil)
-}
-
-func remaining(left time.Duration) string {
-	if left == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; about %s left", left.Round(time.Second))
+	return s.keep(Done, nil)
 }
 
 // text is a step on one line.
-func text(s scale.Step) string {
+func text(s Step) string {
 	out := fmt.Sprintf("%s, %s: %.1f transactions per second", s.Variant, s.Point, s.TPS)
 	if s.P95 != nil {
 		out += fmt.Sprintf(", p95 %.3g ms", *s.P95)
@@ -113,8 +108,8 @@ func text(s scale.Step) string {
 }
 
 // keep writes the document. err is why the measurement ends, if it does.
-func (s *Steps) keep(state string, err error) (scale.Document, error) {
-	d := scale.Summarise(s.Parameters, state, s.made)
+func (s *Steps) keep(state string, err error) (Document, error) {
+	d := Summarise(s.Parameters, state, s.made)
 	data, failed := d.Marshal()
 	if failed == nil {
 		if failed = record.WriteFile(s.File(), data); failed != nil {
@@ -128,7 +123,7 @@ func (s *Steps) keep(state string, err error) (scale.Document, error) {
 func (s *Steps) File() string { return filepath.Join(s.Dir, File) }
 
 // options are those of one step.
-func (s *Steps) options(c scale.Cell) (run.Options, error) {
+func (s *Steps) options(c Cell) (run.Options, error) {
 	v := s.Parameters.Variants[c.Variant]
 	p := s.Profile
 	p.Faults = nil
@@ -166,10 +161,10 @@ func (s *Steps) options(c scale.Cell) (run.Options, error) {
 }
 
 // step makes one run.
-func (s *Steps) step(ctx context.Context, c scale.Cell, label string) (scale.Step, error) {
+func (s *Steps) step(ctx context.Context, c Cell, label string) (Step, error) {
 	o, err := s.options(c)
 	if err != nil {
-		return scale.Step{}, err
+		return Step{}, err
 	}
 	v := s.Parameters.Variants[c.Variant].Name
 	quiet := *s.Console
@@ -177,7 +172,7 @@ func (s *Steps) step(ctx context.Context, c scale.Cell, label string) (scale.Ste
 	s.Console.Say("scale: %s: %s, %s, round %d", label, v, c.Point, c.Round+1)
 	result, err := trial.Run(ctx, o, quiet.Progress(o.Profile.Name))
 	if err != nil {
-		return scale.Step{}, fmt.Errorf("%s, %s: %w", v, c.Point, err)
+		return Step{}, fmt.Errorf("%s, %s: %w", v, c.Point, err)
 	}
-	return scale.StepOf(v, c, result.Record, result.Verdict, o.ID), nil
+	return StepOf(v, c, result.Record, result.Verdict, o.ID), nil
 }

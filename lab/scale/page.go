@@ -1,4 +1,4 @@
-package report
+package scale
 
 import (
 	"fmt"
@@ -8,11 +8,10 @@ import (
 
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/quantity"
-	"assay.dev/assay/lab/scale"
 )
 
 // Page is the page of a scaling measurement.
-func Page(d scale.Document) page.Page {
+func Page(d Document) page.Page {
 	p := page.Page{Title: d.Profile + ": throughput by load", Source: "scale.json", Blocks: []page.Block{facts(d)}}
 	if len(d.Losses) > 0 {
 		p.Blocks = append(p.Blocks, section("Lost, duplicated or inconsistent", page.List{Items: d.Losses, Limit: 20}))
@@ -26,9 +25,9 @@ func Page(d scale.Document) page.Page {
 		}
 	}
 	for _, c := range d.Curves {
-		p.Blocks = append(p.Blocks, curve(c, most))
+		p.Blocks = append(p.Blocks, curveSection(c, most))
 	}
-	if slices.ContainsFunc(d.Ratios, func(r scale.Ratio) bool { return r.Pairs > 0 }) {
+	if slices.ContainsFunc(d.Ratios, func(r Ratio) bool { return r.Pairs > 0 }) {
 		p.Blocks = append(p.Blocks, ratios(d))
 	}
 	return p
@@ -38,7 +37,7 @@ func section(heading string, blocks ...page.Block) page.Section {
 	return page.Section{Heading: heading, Blocks: blocks}
 }
 
-func facts(d scale.Document) page.Facts {
+func facts(d Document) page.Facts {
 	all := page.Facts{
 		{Name: "Steps", Text: steps(d)},
 	}
@@ -63,27 +62,27 @@ func facts(d scale.Document) page.Facts {
 }
 
 // steps says how many steps were made, of those that were asked for.
-func steps(d scale.Document) string {
+func steps(d Document) string {
 	rounds := "one round"
 	if d.Rounds != 1 {
 		rounds = fmt.Sprintf("%d rounds", d.Rounds)
 	}
 	text := fmt.Sprintf("%d of %d, each of %s, in %s", len(d.Steps), len(d.Variants)*len(d.Points)*d.Rounds, quantity.Format(d.Seconds, "s"), rounds)
-	if d.State != scale.Done {
+	if d.State != Done {
 		text += ": " + d.State
 	}
 	return text
 }
 
-// curve is the table of a variant, with the throughput drawn.
-func curve(c scale.Curve, most float64) page.Block {
+// curveSection is the table of a variant, with the throughput drawn.
+func curveSection(c Curve, most float64) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("load"), page.Numbers("TPS", "least to most", "scaling", "p95 ms", "not completed"), page.Words("mostly waits for"),
 		[]page.Column{{Name: "throughput", Kind: page.Graph}, {Name: "errors", Kind: page.Prose}},
 	)}
 	for _, p := range c.Points {
 		row := page.Cells(p.String(), quantity.OptionalValue(p.TPS, ""), quantity.Range(p.LeastTPS, p.MostTPS, ""), quantity.OptionalValue(p.Scaling, "ratio"),
-			quantity.OptionalValue(p.P95, "ms"), notCompleted(p), p.Wait, "", errors(p.Errors))
+			quantity.OptionalValue(p.P95, "ms"), notCompleted(p), p.Wait, "", errorsText(p.Errors))
 		if p.TPS != nil && most > 0 {
 			row[7].Graph = page.Bars{Upper: *p.TPS / most}
 		}
@@ -97,14 +96,14 @@ func curve(c scale.Curve, most float64) page.Block {
 }
 
 // notCompleted is no data where no step was made.
-func notCompleted(p scale.CurvePoint) string {
+func notCompleted(p CurvePoint) string {
 	if p.Steps == 0 {
 		return quantity.NoData
 	}
 	return fmt.Sprint(p.NotCompleted)
 }
 
-func errors(of map[string]int64) string {
+func errorsText(of map[string]int64) string {
 	var all []string
 	for _, class := range slices.Sorted(maps.Keys(of)) {
 		all = append(all, fmt.Sprintf("%s %d", class, of[class]))
@@ -113,7 +112,7 @@ func errors(of map[string]int64) string {
 }
 
 // law is the fit of the Universal Scalability Law, in words.
-func law(l scale.Law) string {
+func law(l Law) string {
 	text := fmt.Sprintf("Advice: the Universal Scalability Law with %s/s for one thread, contention %s and coherence %s fits with a deviation of %s",
 		quantity.Format(l.Lambda, ""), quantity.Format(l.Sigma, "ratio"), quantity.Format(l.Kappa, "ratio"), quantity.Format(l.Error, "share"))
 	if l.PeakAt != nil {
@@ -123,14 +122,14 @@ func law(l scale.Law) string {
 }
 
 // ratios compares the variants with the first one.
-func ratios(d scale.Document) page.Block {
+func ratios(d Document) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Names("variant", "load"), page.Numbers("ratio", "95 % interval", "pairs", "p"))}
 	for _, r := range d.Ratios {
 		if r.Pairs == 0 {
 			continue
 		}
 		load := r.String()
-		if r.Point == (scale.Point{}) {
+		if r.Point == (Point{}) {
 			load = "all loads"
 		}
 		t.Rows = append(t.Rows, page.Cells(r.Variant, load, quantity.OptionalValue(r.Ratio, "ratio"), quantity.Range(r.Lower, r.Upper, "ratio"), fmt.Sprint(r.Pairs), quantity.OptionalValue(r.P, "")))
