@@ -7,11 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,17 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"assay.dev/assay/internal/hint"
 )
 
-// resources are the kinds of objects that are created, by the names of their resources.
-var resources = map[schema.GroupVersionKind]string{
-	corev1.SchemeGroupVersion.WithKind("Secret"):              "secrets",
-	corev1.SchemeGroupVersion.WithKind("ConfigMap"):           "configmaps",
-	batchv1.SchemeGroupVersion.WithKind("Job"):                "jobs",
-	networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"): "networkpolicies",
-	{Group: "k6.io", Version: "v1alpha1", Kind: "TestRun"}:    "testruns",
+// objects are those of a kind in the namespace.
+func (c *Cluster) objects(kind schema.GroupVersionKind) dynamic.ResourceInterface {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return c.Dynamic.Resource(resource).Namespace(c.Namespace)
 }
 
 // NameOf is an object's name in its namespace.
@@ -53,7 +47,6 @@ const annotationAttempt = "assay/created-by"
 // Create creates an object with an owner, with which the cluster removes it; nil: none.
 // It returns a reference to the object, for what it owns.
 func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.OwnerReference) (*metav1.OwnerReference, error) {
-	kind := o.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", text(o), err)
@@ -67,7 +60,7 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 	if owner != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	}
-	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
+	client := c.objects(o.GetObjectKind().GroupVersionKind())
 	var created *unstructured.Unstructured
 	again := false
 	err = c.Retry(ctx, func(ctx context.Context) (err error) {
@@ -97,8 +90,7 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 // is done. An object that is not there is no error, and neither is one of the same name
 // that is another.
 func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
-	kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
-	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
+	client := c.objects(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 	what := strings.ToLower(o.Kind) + "/" + o.Name
 	// In the foreground: the object is there until all that it owns is gone.
 	foreground := metav1.DeletePropagationForeground
@@ -120,10 +112,8 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 		case err != nil && !(asked && ctx.Err() != nil):
 			return hint.With(c.Explain("remove "+what, err), fmt.Sprintf("kubectl delete --namespace %s %s", c.Namespace, what))
 		}
-		select {
-		case <-ctx.Done():
-			return hint.With(fmt.Errorf("remove %s: it is still being deleted: %w", what, context.Cause(ctx)), fmt.Sprintf("kubectl get pods --namespace %s", c.Namespace))
-		case <-time.After(200 * time.Millisecond):
+		if err := Pause(ctx, pollEvery); err != nil {
+			return hint.With(fmt.Errorf("remove %s: it is still being deleted: %w", what, err), fmt.Sprintf("kubectl get pods --namespace %s", c.Namespace))
 		}
 	}
 }
@@ -165,11 +155,9 @@ func (c *Cluster) AwaitGone(ctx context.Context, name string, others []types.UID
 		case left == 0:
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return hint.With(fmt.Errorf("%d pods of %s are left in namespace %s: %w", left, name, c.Namespace, context.Cause(ctx)),
+		if err := Pause(ctx, pollEvery); err != nil {
+			return hint.With(fmt.Errorf("%d pods of %s are left in namespace %s: %w", left, name, c.Namespace, err),
 				fmt.Sprintf("kubectl get pods --namespace %s --selector %s", c.Namespace, ofRuns(name)))
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

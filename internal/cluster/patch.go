@@ -85,7 +85,7 @@ func readChange(text []byte) (c change, err error) {
 	fields, err := sigsyaml.YAMLToJSONStrict(text)
 	switch {
 	case err != nil:
-		return c, line{errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+		return c, foreign.Line(errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
 	case bytes.Equal(fields, []byte("null")):
 		return c, nil
 	}
@@ -185,7 +185,7 @@ func merge[T any](from T, patch []byte, to T) error {
 	}
 	merged, err := strategicpatch.StrategicMergePatch(original, patch, to)
 	if err != nil {
-		return line{err}
+		return foreign.Line(err)
 	}
 	unknown, err := strict.UnmarshalStrict(merged, to)
 	if err != nil {
@@ -194,14 +194,44 @@ func merge[T any](from T, patch []byte, to T) error {
 		if errors.As(json.Unmarshal(merged, to), &wrong) {
 			return fmt.Errorf("field %q cannot be of type %s", wrong.Field, wrong.Value)
 		}
-		return line{err}
+		return foreign.Line(err)
 	}
-	var texts []string
-	for _, err := range unknown {
-		texts = append(texts, err.Error())
+	if len(unknown) > 0 {
+		return errors.New(strings.ReplaceAll(errors.Join(unknown...).Error(), "\n", "; "))
 	}
-	if texts != nil {
-		return errors.New(strings.Join(texts, "; "))
+	return nil
+}
+
+// notShown stands for a secret.
+const notShown = "(not shown)"
+
+// Print writes manifests as YAML documents, without what Secrets hold.
+func Print(w io.Writer, all []runtime.Object) error {
+	for _, o := range all {
+		if s, isSecret := o.(*corev1.Secret); isSecret {
+			s = s.DeepCopy()
+			shown := map[string]string{}
+			for name := range s.StringData {
+				shown[name] = notShown
+			}
+			for name := range s.Data { // of a patch
+				shown[name] = notShown
+			}
+			s.StringData, s.Data = shown, nil
+			o = s
+		}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", text(o), err)
+		}
+		delete(fields, "status")
+		out, err := sigsyaml.Marshal(fields)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", text(o), err)
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", out); err != nil {
+			return err
+		}
 	}
 	return nil
 }

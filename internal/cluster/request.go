@@ -23,6 +23,8 @@ const (
 	requestTimeout = 15 * time.Second
 	// retryEvery is the pause between requests to an API server that does not answer.
 	retryEvery = 500 * time.Millisecond
+	// pollEvery is the pause between two looks at what is being removed.
+	pollEvery = 200 * time.Millisecond
 	// retryFor is how long an API server may be away (ours): a minute covers the restart of
 	// one, or the change to another one.
 	retryFor = time.Minute
@@ -55,29 +57,28 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return hint.With(line{fmt.Errorf("the Kubernetes cluster at %s cannot be reached: %w", c.Config.Host, err)},
+	return hint.With(foreign.Line(fmt.Errorf("the Kubernetes cluster at %s cannot be reached: %w", c.Config.Host, err)),
 		"see whether kubectl reaches it: kubectl version; for another cluster: --kubernetes-context")
 }
 
 // Retry repeats a request while the API server does not answer, for at most retryFor, and
 // until ctx is done; also one that is forbidden soon after the server was away.
 func (c *Cluster) Retry(ctx context.Context, request func(context.Context) error) error {
-	limit := time.NewTimer(retryFor)
-	defer limit.Stop()
-	for {
+	for began := time.Now(); ; {
 		err := once(ctx, request)
-		if err == nil || !c.temporary(err) {
+		if err == nil || !c.temporary(err) || time.Since(began) > retryFor || Pause(ctx, retryEvery) != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-limit.C:
-			return err
-		case <-time.After(retryEvery):
-		}
-		if ctx.Err() != nil {
-			return err
-		}
+	}
+}
+
+// Pause waits before the cluster is asked again. It fails when ctx is done.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -142,13 +143,5 @@ func (c *Cluster) Explain(what string, err error) error {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		next = "see the manifests: --dry-run; what changes them: --kubernetes-patch"
 	}
-	return hint.With(line{fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)}, next)
+	return hint.With(foreign.Line(fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)), next)
 }
-
-// line is an error as one line: admission controllers and credential plugins write
-// paragraphs.
-type line struct{ error }
-
-func (l line) Error() string { return strings.Join(strings.Fields(l.error.Error()), " ") }
-
-func (l line) Unwrap() error { return l.error }

@@ -54,8 +54,7 @@ func Open(path string, limit int64) (*os.File, error) {
 // itself. No folder between the two may be a link.
 func OpenIn(folder, name string, limit int64) (*os.File, error) {
 	path := folder
-	parents := strings.Split(filepath.Dir(name), string(filepath.Separator))
-	for _, part := range parents {
+	for _, part := range strings.Split(filepath.Dir(name), string(filepath.Separator)) {
 		if part == "." {
 			continue
 		}
@@ -74,19 +73,13 @@ func OpenIn(folder, name string, limit int64) (*os.File, error) {
 // ReadFile reads a file that Open opens. A file that grows meanwhile is ErrSize too.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path, limit)
-	if err != nil {
-		return nil, err
-	}
-	return read(f, limit)
+	return read(f, err, limit)
 }
 
 // ReadIn is ReadFile for a file that OpenIn opens.
 func ReadIn(folder, name string, limit int64) ([]byte, error) {
 	f, err := OpenIn(folder, name, limit)
-	if err != nil {
-		return nil, err
-	}
-	return read(f, limit)
+	return read(f, err, limit)
 }
 
 // ReadLinked is ReadFile for a file that the user names, which may be a link, as those of a
@@ -103,7 +96,11 @@ func ReadLinked(path string, limit int64) ([]byte, error) {
 	return ReadFile(real, limit)
 }
 
-func read(f *os.File, limit int64) ([]byte, error) {
+// read reads a file that was opened, unless that failed.
+func read(f *os.File, err error, limit int64) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close() // only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -126,11 +123,7 @@ func ReadText(ctx context.Context, path string, limit int64) ([]byte, error) {
 	done := make(chan text, 1)
 	crash.Go(func() {
 		f, err := os.Open(path)
-		if err != nil {
-			done <- text{err: err}
-			return
-		}
-		data, err := read(f, limit)
+		data, err := read(f, err, limit)
 		done <- text{data, err}
 	})
 	select {

@@ -6,10 +6,10 @@ package version
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"assay.dev/assay/certificate"
-
 	"assay.dev/assay/internal/rulebook"
 )
 
@@ -47,4 +47,28 @@ func Text(program, schema string) string {
 		lines = append(lines, "k6                  "+t.K6)
 	}
 	return strings.Join(append(lines, fmt.Sprintf("%s %s/%s", t.Go, runtime.GOOS, runtime.GOARCH)), "\n") + "\n"
+}
+
+// Tool describes this build. A build without VCS information counts as dirty.
+func Tool() certificate.Tool {
+	t := certificate.Tool{Version: "devel", Dirty: true}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return t
+	}
+	t.Go, t.Version = info.GoVersion, info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			t.Revision = s.Value
+		case "vcs.modified":
+			t.Dirty = s.Value != "false"
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "go.k6.io/k6/v2" {
+			t.K6 = m.Version
+		}
+	}
+	return t
 }

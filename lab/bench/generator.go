@@ -75,29 +75,13 @@ type generated struct {
 // perRequest is the CPU time of a request that ended in the hold, us.
 func (g generated) perRequest(role int) float64 { return 1e6 * g.cpu[role] / g.ended }
 
-// exact reports whether all scheduled transactions have exactly one outcome.
-func (g generated) exact() error {
-	sum := 0.0
-	for _, n := range g.outcomes {
-		sum += n
-	}
-	if sum != g.scheduled {
-		return fmt.Errorf("%.0f transactions were scheduled, and %.0f have an outcome", g.scheduled, sum)
-	}
-	return nil
-}
-
 // generator measures what a transaction costs the generator, its target and the
 // coordinator, on the same CPUs; with -before, of two builds in turn.
 func (b *bench) generator(ctx context.Context) error {
 	if err := b.writeScripts(); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	target, err := serve(self, answerArg)
+	target, err := b.serve(answerArg)
 	if err != nil {
 		return err
 	}
@@ -237,7 +221,14 @@ func (b *bench) generate(ctx context.Context, target *target, of generation) (g 
 	g.hostIdle = (to.idle - from.idle) / g.seconds
 	g.hostOther = (to.busy - from.busy - own) / g.seconds
 	g.memory = to.memory
-	return g, g.exact()
+	sum := 0.0
+	for _, n := range g.outcomes {
+		sum += n
+	}
+	if sum != g.scheduled {
+		return g, fmt.Errorf("%.0f transactions were scheduled, and %.0f have an outcome", g.scheduled, sum)
+	}
+	return g, nil
 }
 
 // read reads the counts of a run, and the histograms of its hold.
@@ -298,11 +289,11 @@ func watchRoles(pid, target int) (stop func() []roleUsage) {
 }
 
 func usageByRole(pid, target int) (u roleUsage, err error) {
-	proc, err := procfs.NewDefaultFS()
+	stats, err := processes()
 	if err != nil {
 		return u, err
 	}
-	all, err := proc.AllProcs()
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return u, err
 	}
@@ -313,20 +304,13 @@ func usageByRole(pid, target int) (u roleUsage, err error) {
 	u.at = time.Now()
 	t := host.CPUTotal
 	u.busy, u.idle = t.User+t.Nice+t.System+t.IRQ+t.SoftIRQ+t.Steal, t.Idle+t.Iowait
-	parents := map[int]int{}
-	stats := map[int]procfs.ProcStat{}
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil { // else it has ended
-			parents[p.PID], stats[p.PID] = stat.PPID, stat
-		}
-	}
 	for id, stat := range stats {
 		role := roleTarget
 		if id != target {
 			switch {
 			case id == pid:
 				role = roleCoordinator
-			case !descends(parents, id, pid):
+			case !descends(stats, id, pid):
 				continue
 			case stat.PPID == pid:
 				role = roleRelay

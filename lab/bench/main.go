@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,20 +13,22 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"assay.dev/assay/internal/judge/stats/effect"
 )
 
 // bench has the parameters of the measurements.
 type bench struct {
-	assay    string // the binary to measure
-	dir      string // for temporary files
-	rounds   int
-	before   string    // another build, to compare the generator with; empty: none
-	scripts  string    // of the generator's measurements, separated by commas
-	workers  string    // numbers of workers, separated by commas
-	rates    []float64 // of the generator's measurements
-	hold     time.Duration
-	profiles string // folder for CPU profiles; empty: none are made
-	target   *target
+	assay   string // the binary to measure
+	self    string // this one
+	dir     string // for temporary files
+	rounds  int
+	before  string    // another build, to compare the generator with; empty: none
+	scripts string    // of the generator's measurements, separated by commas
+	workers string    // numbers of workers, separated by commas
+	rates   []float64 // of the generator's measurements
+	hold    time.Duration
+	target  *target
 }
 
 func main() {
@@ -51,20 +52,18 @@ func main() {
 }
 
 func measure() (err error) {
-	assay := flag.String("assay", "bin/assay", "binary to measure")
-	rounds := flag.Int("rounds", 5, "interleaved rounds")
+	b := &bench{}
+	flag.StringVar(&b.assay, "assay", "bin/assay", "binary to measure")
+	flag.IntVar(&b.rounds, "rounds", 5, "interleaved rounds")
 	only := flag.String("only", "judge-fleets,model,closed,worker,capacity", "parts to measure; capacity-limit and generator too")
-	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
-	before := flag.String("before", "", "another build: the CPU time of its generator is compared")
-	scripts := flag.String("scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
-	workers := flag.String("workers", "1,2", "numbers of workers of the generator's measurement")
+	flag.StringVar(&b.before, "before", "", "another build: the CPU time of its generator is compared")
+	flag.StringVar(&b.scripts, "scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
+	flag.StringVar(&b.workers, "workers", "1,2", "numbers of workers of the generator's measurement")
 	rates := flag.String("rates", "30000", "rates of the generator's measurement")
-	hold := flag.Duration("hold", 30*time.Second, "hold of the generator's measurement")
+	flag.DurationVar(&b.hold, "hold", 30*time.Second, "hold of the generator's measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b := &bench{rounds: *rounds, profiles: *profiles}
-	b.scripts, b.workers, b.hold = *scripts, *workers, *hold
 	for _, text := range strings.Split(*rates, ",") {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -72,12 +71,15 @@ func measure() (err error) {
 		}
 		b.rates = append(b.rates, rate)
 	}
-	if *before != "" {
-		if b.before, err = filepath.Abs(*before); err != nil {
+	for _, path := range []*string{&b.assay, &b.before} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
 	}
-	if b.assay, err = filepath.Abs(*assay); err != nil {
+	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp("", "assay-bench-"); err != nil {
@@ -125,7 +127,7 @@ func (b *bench) pinned(ctx context.Context) (err error) {
 	if b.target != nil {
 		return nil
 	}
-	if b.target, err = startTarget(ctx); err != nil {
+	if b.target, err = b.startTarget(ctx); err != nil {
 		return err
 	}
 	return b.writeFiles()
@@ -158,28 +160,19 @@ func spread(values []float64) string {
 }
 
 func median(sorted []float64) float64 {
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// interval formats ratios as median, its bootstrap interval, and range.
+// interval formats ratios as their effect: median and interval, and the range.
 func interval(ratios []float64) string {
-	const resamples = 10_000
-	random := rand.New(rand.NewPCG(1, 1)) // the same ratios give the same interval
-	medians := make([]float64, resamples)
-	resample := make([]float64, len(ratios))
-	for i := range medians {
-		for j := range resample {
-			resample[j] = ratios[random.IntN(len(ratios))]
-		}
-		slices.Sort(resample)
-		medians[i] = median(resample)
+	var pairs []effect.Pair
+	for _, r := range ratios {
+		pairs = append(pairs, effect.Pair{A: 1, B: r})
 	}
-	slices.Sort(medians)
-	v := slices.Sorted(slices.Values(ratios))
+	e, ok := effect.Paired(pairs)
+	if !ok || e.Interval == nil {
+		return spread(ratios)
+	}
 	return fmt.Sprintf("median %.3f, 95 %% interval %.3f to %.3f, from %.3f to %.3f (%d pairs)",
-		median(v), medians[resamples/40], medians[resamples-1-resamples/40], v[0], v[len(v)-1], len(v))
+		e.Ratio, e.Interval.Lower, e.Interval.Upper, slices.Min(ratios), slices.Max(ratios), len(ratios))
 }

@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/procfs"
 
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/version"
 )
 
 const (
@@ -163,24 +168,14 @@ func (b *bench) useOnce(ctx context.Context, of recording) (u workerUse, err err
 // workersUsage is what the processes of the worker have used so far, those that descend
 // from this one and are not the target; and how much of their memory is no file's, B.
 func (b *bench) workersUsage() (total usage, own float64, err error) {
-	all, err := procfs.AllProcs()
+	stats, err := processes()
 	if err != nil {
 		return total, own, err
 	}
-	parents := map[int]int{}
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil { // else it has ended
-			parents[p.PID] = stat.PPID
-		}
-	}
 	total.at = time.Now()
-	for pid := range parents {
-		if pid == os.Getpid() || pid == b.target.child.PID || !descends(parents, pid, os.Getpid()) {
+	for pid, stat := range stats {
+		if pid == os.Getpid() || pid == b.target.child.PID || !descends(stats, pid, os.Getpid()) {
 			continue
-		}
-		u, err := usageOf(pid)
-		if err != nil {
-			return total, own, err
 		}
 		p, err := procfs.NewProc(pid)
 		if err != nil {
@@ -190,13 +185,25 @@ func (b *bench) workersUsage() (total usage, own float64, err error) {
 		if err != nil {
 			return total, own, err
 		}
-		total.cpu, total.memory, own = total.cpu+u.cpu, total.memory+u.memory, own+float64(status.RssAnon)
+		total.cpu, total.memory, own = total.cpu+stat.CPUTime(), total.memory+float64(stat.ResidentMemory()), own+float64(status.RssAnon)
 	}
 	return total, own, nil
 }
 
-func descends(parents map[int]int, pid, from int) bool {
-	for ; pid > 1; pid = parents[pid] {
+// processes are those that run, by their ids.
+func processes() (map[int]procfs.ProcStat, error) {
+	all, err := procfs.AllProcs()
+	stats := map[int]procfs.ProcStat{}
+	for _, p := range all {
+		if stat, err := p.Stat(); err == nil { // else it has ended
+			stats[p.PID] = stat
+		}
+	}
+	return stats, err
+}
+
+func descends(stats map[int]procfs.ProcStat, pid, from int) bool {
+	for ; pid > 1; pid = stats[pid].PPID {
 		if pid == from {
 			return true
 		}
@@ -231,4 +238,43 @@ func (w workload) print(fast, slow [][]workerUse) {
 	row("marginal CPU, us per transaction", marginal)
 	row("CPUs without load", idle)
 	row("marginal memory, MiB per VU", perVU)
+}
+
+// recording is a run of one worker.
+type recording struct {
+	script, target string
+	rate           float64 // transactions per second
+	hold, timeout  time.Duration
+	bound          float64 // of p(99), ms
+	progress       func(run.Event)
+}
+
+func (b *bench) record(ctx context.Context, of recording) (record.Run, error) {
+	dir, err := os.MkdirTemp(b.dir, "run-")
+	if err != nil {
+		return record.Run{}, err
+	}
+	defer os.RemoveAll(dir)
+	profile := spec.Profile{
+		Name: "bench", Flows: []spec.Flow{{Scenario: of.script, Timeout: of.timeout, Load: spec.Load{Unit: "tps", Target: of.rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: of.rate / 4, For: time.Second}, Hold: of.hold}, SLOs: []spec.SLO{{
+			Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(99)<%g", of.bound), Aggregate: spec.Percentile,
+			Quantile: 0.99, Operator: "<", Bound: of.bound,
+		}}}},
+	}
+	o := run.Options{
+		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
+		Workers: 1, Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
+		Tool: version.Tool(), // of the same build as the binary: else it may not join
+		Log:  slog.Default(), Progress: of.progress,
+	}
+	if err := run.Run(ctx, o); err != nil {
+		return record.Run{}, err
+	}
+	return record.Open(o.Dir)
+}
+
+// judged is the judged part of a run.
+func judged(r record.Run) record.Span {
+	w, t0 := r.Plan.Load.Judged[0], r.Facts.T0.Unix()
+	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
 }

@@ -6,7 +6,7 @@
 // could not be written during the run are written at its end, from the record; writing
 // a second again overwrites it.
 //
-// Of other senders a View has nothing: an increase that they report may belong to any of the
+// A View has nothing of other senders: an increase that they report may belong to any of the
 // last ten seconds, most of which are written by then, and whether a service's metrics are
 // read depends on all of its senders (record.Timeline.ReadPushed). Push has those of the
 // service that the record has read under OpenTelemetry's names.

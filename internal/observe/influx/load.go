@@ -1,6 +1,7 @@
 package influx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -13,13 +14,18 @@ func (s *second) transactions() {
 		var f fields
 		errors := flow.ended[metric.Failed] + flow.ended[metric.TimedOut] + flow.ended[metric.Dropped]
 		count := errors + flow.ended[metric.Completed]
-		f.add("count", count, flow.known)
-		f.add("rate", count, flow.known)
-		f.add("errors", errors, flow.known)
-		f.ratio("error_rate", errors, count, flow.known)
+		f.outcome(count, flow.known, errors, count, flow.known)
 		f.distribution(s.hist(metric.TransactionDuration, flow.selector...))
 		s.add("transaction", f, "name", "transaction", "scenario", flow.scenario)
 	}
+}
+
+// outcome adds how many there were, and how many of all failed.
+func (f *fields) outcome(count float64, counted bool, failed, all float64, known bool) {
+	f.add("count", count, counted)
+	f.add("rate", count, counted)
+	f.add("errors", failed, known)
+	f.ratio("error_rate", failed, all, known)
 }
 
 func (s *second) requests() {
@@ -41,23 +47,13 @@ func (s *second) requestsOf(of *metric.Protocol) {
 		all, _ := s.sum(of.Failed+metric.RateTotal, group...)
 		var f fields
 		count := float64(h.Count())
-		f.add("count", count, count > 0)
-		f.add("rate", count, count > 0)
-		f.add("errors", failed, found)
-		f.ratio("error_rate", failed, all, found)
+		f.outcome(count, count > 0, failed, all, found)
 		f.distribution(h)
-		name := group[0].Value
-		if name == "" {
-			name = "other" // overflow: more names than metric.MaxSeries
-		}
-		tags := []string{"name", name}
+		tags := []string{"name", cmp.Or(group[0].Value, "other")} // overflow: more names than metric.MaxSeries
 		if of != metric.HTTP {
 			tags = append(tags, "protocol", of.Name)
 		}
-		if len(group) > 1 && group[1].Value != "" { // else of setup() or teardown(), or overflow
-			tags = append(tags, "scenario", group[1].Value)
-		}
-		s.add("request", f, tags...)
+		s.add("request", f, append(tags, tagsOf(group[1:])...)...) // no scenario: of setup() or teardown(), or overflow
 	}
 }
 
@@ -98,11 +94,7 @@ func (s *second) slos() {
 		if slo.OfTransactions() {
 			measurement = "transaction"
 		}
-		tags := []string{"slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo)}
-		if slo.Flow != "" {
-			tags = append(tags, "scenario", slo.Flow)
-		}
-		s.add(measurement, f, tags...)
+		s.add(measurement, f, "slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo), "scenario", slo.Flow)
 	}
 }
 
@@ -125,4 +117,34 @@ func allowed(s spec.SLO) float64 {
 		share = s.Bound
 	}
 	return math.Round(share*1e9) / 1e9 // 1 - 0.95 is not exactly 0.05
+}
+
+// sessions makes a point for each wait event, over all statements.
+func (s *second) sessions() {
+	samples, sampled := s.sum(metric.DBSample)
+	var total fields
+	total.add("samples", samples, sampled)
+	s.add("db_session", total)
+	for _, group := range s.groups(metric.DBSession, "event", "class", "inferred") {
+		n, found := s.sum(metric.DBSession, group...)
+		active := n / samples
+		var f fields
+		f.add("sessions", n, found)
+		f.add("aas", active, found && samples > 0)
+		f.ratio("ms_per_transaction", active*1000, s.started(), found && samples > 0)
+		s.add("db_session", f, append(tagsOf(group), "inferred", "false")...)
+	}
+}
+
+func (s *second) statements() {
+	for _, group := range s.groups(metric.DBStatementTime, "digest", "statement") {
+		ms, found := s.sum(metric.DBStatementTime, group...)
+		count, counted := s.sum(metric.DBStatements, group...)
+		var f fields
+		f.add("count", count, counted)
+		f.add("ms", ms, found)
+		f.ratio("mean", ms, count, found && counted)
+		f.ratio("ms_per_transaction", ms, s.started(), found)
+		s.add("db_statement", f, tagsOf(group)...)
+	}
 }

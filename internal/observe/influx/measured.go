@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"assay.dev/assay/internal/observe/metric"
 )
@@ -66,9 +67,7 @@ func (s *second) row(measurement string, columns []column, labels []metric.Label
 			f.ratio(c.field+"_per_transaction", v, s.started(), ok)
 		}
 	}
-	// What is of no flow is of the whole load, which point names.
-	ofNone := func(l metric.Label) bool { return l.Key == scenarioLabel && l.Value == "" }
-	s.add(measurement, f, tagsOf(slices.DeleteFunc(slices.Clone(labels), ofNone))...)
+	s.add(measurement, f, tagsOf(labels)...)
 }
 
 // value is the value of a counter or a gauge in the second.
@@ -98,4 +97,46 @@ func tagsOf(labels []metric.Label) (keyValues []string) {
 		keyValues = append(keyValues, l.Key, l.Value)
 	}
 	return keyValues
+}
+
+func (s *second) host() {
+	var f fields
+	cpus, ok := s.gauge(metric.HostCPUs)
+	f.add("cpus", cpus, ok)
+	f.add("database_cpus", cpus, ok && s.DatabaseHere)
+	all, ok := s.sum(metric.HostCPU)
+	idle, _ := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "idle"})
+	waiting, _ := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "iowait"})
+	f.ratio("cpu_busy", all-idle-waiting, all, ok)
+	stolen, ok := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "steal"})
+	f.ratio("cpu_stolen", stolen, all, ok)
+	memory, ok := s.gauge(metric.HostMemoryAvailable)
+	f.add("memory_available", memory, ok)
+	s.add("host", f)
+
+	s.measured("host")
+}
+
+// stages makes an event for each stage that begins in this second.
+func (s *second) stages() {
+	for _, st := range s.Plan.Load.Stages {
+		if st.Start == s.offset() {
+			var f fields
+			f.text("title", st.Name)
+			rate := fmt.Sprintf("%g/s", st.To)
+			if st.From != st.To {
+				rate = fmt.Sprintf("%g/s to %g/s", st.From, st.To)
+			}
+			f.text("text", fmt.Sprintf("%s for %s", rate, st.Duration.Round(time.Second)))
+			s.add("run_event", f, "kind", "stage")
+		}
+	}
+}
+
+// Verdict makes the event of a run's verdict, at its end.
+func Verdict(r RunInfo, ended time.Time, outcome, claim string) []Point {
+	var f fields
+	f.text("title", outcome)
+	f.text("text", claim)
+	return r.point("run_event", ended.Unix(), f, "kind", "verdict")
 }

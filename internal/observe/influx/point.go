@@ -1,10 +1,8 @@
 package influx
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -94,17 +92,14 @@ func Append(dst []byte, points []Point) ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-// tags makes sorted tags from key, value, key, value. It omits tags with an empty value.
-// Values come from scripts, and line protocol allows neither control characters nor a
-// backslash at the end.
-func tags(keyValues ...string) (all []metric.Label) {
-	for i := 0; i+1 < len(keyValues); i += 2 {
-		if v := strings.TrimRight(plain(keyValues[i+1]), `\ `); v != "" {
-			all = append(all, metric.Label{Key: keyValues[i], Value: v})
-		}
+// tags makes sorted tags from key, value, key, value. It omits tags with an empty value, and
+// keeps the first one of each key. Values come from scripts, and line protocol allows neither
+// control characters nor a backslash at the end.
+func tags(keyValues ...string) []metric.Label {
+	for i := 1; i < len(keyValues); i += 2 {
+		keyValues[i] = strings.TrimRight(plain(keyValues[i]), `\ `)
 	}
-	slices.SortFunc(all, func(a, b metric.Label) int { return cmp.Compare(a.Key, b.Key) })
-	return all
+	return metric.NewSeries("", "", keyValues...).Labels
 }
 
 // plain makes a text a single line of valid UTF-8.

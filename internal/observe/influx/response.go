@@ -2,6 +2,7 @@ package influx
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,14 +70,9 @@ func errorMessage(body []byte) string {
 	}
 	text := parsed.Error
 	for _, r := range parsed.Results {
-		if text == "" {
-			text = r.Error
-		}
+		text = cmp.Or(text, r.Error)
 	}
-	if text == "" {
-		text = parsed.Message
-	}
-	return shorten(text)
+	return shorten(cmp.Or(text, parsed.Message))
 }
 
 // shorten makes one line of a text, without secrets, which a server may echo.

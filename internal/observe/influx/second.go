@@ -30,22 +30,8 @@ func (r RunInfo) point(measurement string, at int64, f fields, keyValues ...stri
 	if len(f) == 0 {
 		return nil
 	}
-	all := []string{"run", r.Plan.Run, "profile", r.Plan.Profile.Name}
-	if !hasKey(keyValues, "scenario") {
-		all = append(all, "scenario", r.scenario())
-	}
-	all = append(all, keyValues...)
+	all := append(slices.Clone(keyValues), "run", r.Plan.Run, "profile", r.Plan.Profile.Name, "scenario", r.scenario())
 	return []Point{{Measurement: measurement, Tags: tags(all...), Fields: f, Second: at}}
-}
-
-// hasKey reports whether a key is among keys and values, which alternate.
-func hasKey(keyValues []string, key string) bool {
-	for i := 0; i < len(keyValues); i += 2 {
-		if keyValues[i] == key {
-			return true
-		}
-	}
-	return false
 }
 
 // scenario names the profile's script; the whole load of flows with names has the
@@ -62,16 +48,29 @@ func (r RunInfo) scenario() string {
 // timeline.
 func Points(r RunInfo, t *record.Timeline, at int64) []Point {
 	s := &second{RunInfo: r, timeline: t, at: at, span: record.Span{From: at, To: at + 1}}
-	s.countOutcomes()
-	for i, f := range r.Plan.Profile.Flows {
-		s.addFlow(f.Name, r.Plan.Load.PerFlow()[i])
+	s.ended, s.known = s.outcomes()
+	plans := r.Plan.Load.PerFlow()
+	for i, of := range r.Plan.Profile.Flows {
+		f := flow{scenario: s.scenario(), plan: plans[i], ended: s.ended, known: s.known}
+		if of.Name != "" {
+			f.scenario, f.selector = of.Name, []metric.Label{{Key: "scenario", Value: of.Name}}
+			f.ended, f.known = s.outcomes(f.selector...)
+		}
+		s.flows = append(s.flows, f)
 	}
-	for _, part := range []func(){
-		s.transactions, s.requests, s.arrivals, s.slos,
-		s.sessions, func() { s.measured("db_counter") }, s.statements, s.gauges, func() { s.measured("service") }, func() { s.measured("stub") }, func() { s.measured("error") }, s.host, s.stages,
-	} {
-		part()
-	}
+	s.transactions()
+	s.requests()
+	s.arrivals()
+	s.slos()
+	s.sessions()
+	s.measured("db_counter")
+	s.statements()
+	s.gauges()
+	s.measured("service")
+	s.measured("stub")
+	s.measured("error")
+	s.host()
+	s.stages()
 	return s.points
 }
 
@@ -96,15 +95,6 @@ type flow struct {
 	known    bool               // at least one transaction has ended
 }
 
-func (s *second) addFlow(name string, p plan.Plan) {
-	f := flow{scenario: s.scenario(), plan: p, ended: s.ended, known: s.known}
-	if name != "" {
-		f.scenario, f.selector = name, []metric.Label{{Key: "scenario", Value: name}}
-		f.ended, f.known = s.outcomes(f.selector...)
-	}
-	s.flows = append(s.flows, f)
-}
-
 func (s *second) add(measurement string, f fields, keyValues ...string) {
 	s.points = append(s.points, s.point(measurement, s.at, f, keyValues...)...)
 }
@@ -120,8 +110,6 @@ func (s *second) hist(name string, selector ...metric.Label) *metric.Hist {
 func (s *second) gauge(name string, selector ...metric.Label) (float64, bool) {
 	return s.timeline.GaugeSum(name, selector, s.at)
 }
-
-func (s *second) countOutcomes() { s.ended, s.known = s.outcomes() }
 
 // outcomes counts the transactions of some series by outcome; known is false if none has
 // ended.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -91,12 +92,14 @@ func (s *Server) Check(ctx context.Context) error { return s.Write(ctx, nil) }
 
 // Write writes lines. On a server of version 1 it creates the database if it is missing.
 func (s *Server) Write(ctx context.Context, lines []byte) error {
-	resp, err := s.post(ctx, "/write", url.Values{"db": {s.database}, "precision": {"s"}}, "text/plain; charset=utf-8", lines)
+	write := func() (response, error) {
+		return s.post(ctx, "/write", url.Values{"db": {s.database}, "precision": {"s"}}, "text/plain; charset=utf-8", lines)
+	}
+	resp, err := write()
 	if err == nil && resp.noDatabase() {
-		if err := s.createDatabase(ctx); err != nil {
-			return err
+		if err = s.createDatabase(ctx); err == nil {
+			resp, err = write()
 		}
-		resp, err = s.post(ctx, "/write", url.Values{"db": {s.database}, "precision": {"s"}}, "text/plain; charset=utf-8", lines)
 	}
 	if err != nil {
 		return err
@@ -121,4 +124,23 @@ func (s *Server) createDatabase(ctx context.Context) error {
 			"run as an administrator: CREATE DATABASE "+name+"; the user needs WRITE on it")
 	}
 	return nil
+}
+
+// Access holds the address of a server and its credentials.
+type Access struct {
+	URL   string // empty: none
+	Token string // user:password of InfluxDB 1, or a token of 2 and 3
+}
+
+// FromEnvironment reads ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN.
+func FromEnvironment() Access {
+	return Access{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")}
+}
+
+// Server returns nil if the URL is empty.
+func (a Access) Server() (*Server, error) {
+	if a.URL == "" {
+		return nil, nil //nolint:nilnil // no server is a choice, not an error
+	}
+	return NewServer(a.URL, a.Token)
 }

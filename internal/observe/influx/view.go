@@ -75,15 +75,11 @@ func (v *View) Close() {
 func (v *View) StatusChange() (err error, recovered bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch {
-	case v.err != nil && !v.reported:
-		v.reported = true
-		return v.err, false
-	case v.err == nil && v.reported:
-		v.reported = false
-		return nil, true
+	if (v.err != nil) == v.reported {
+		return nil, false
 	}
-	return nil, false
+	v.reported = !v.reported
+	return v.err, !v.reported
 }
 
 // write writes once a second the seconds that are due, and backs off after a failed
@@ -102,7 +98,9 @@ func (v *View) write(ctx context.Context) {
 		v.setError(err)
 		if err == nil {
 			pause = firstPause
-			v.evict(now)
+			v.mu.Lock()
+			v.pending.evictBefore(now - int64(v.run.Plan.Load.Longest()/time.Second) - lateSeconds)
+			v.mu.Unlock()
 			continue
 		}
 		select {
@@ -112,13 +110,6 @@ func (v *View) write(ctx context.Context) {
 			pause = min(2*pause, maxPause)
 		}
 	}
-}
-
-// evict evicts the seconds that no late completion can change any more.
-func (v *View) evict(now int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.pending.evictBefore(now - int64(v.run.Plan.Load.Longest()/time.Second) - lateSeconds)
 }
 
 // flush writes the seconds before end that are due.
@@ -131,21 +122,19 @@ func (v *View) flush(write func([]byte) error, end int64) error {
 		points: func(second int64) []Point {
 			v.mu.Lock()
 			defer v.mu.Unlock()
-			b := v.pending.buffered[second]
-			if b == nil {
+			s := v.pending.seconds[second]
+			if s.timeline == nil {
 				return nil // evicted while other seconds were written
 			}
-			frames[second] = b.frames
-			return Points(v.run, b.timeline, second)
+			frames[second] = s.frames
+			return Points(v.run, s.timeline, second)
 		},
 		write: write,
 		sent: func(seconds []int64) {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			for _, second := range seconds {
-				if b := v.pending.buffered[second]; b != nil {
-					b.written = frames[second]
-				}
+				v.pending.seconds[second].written = frames[second] // 0 if it was evicted
 			}
 		},
 	}.send(due)

@@ -92,7 +92,7 @@ func TestFinishFromTheRecord(t *testing.T) {
 	}
 	add(worker(0, 10, start, 4)) // for a second that was written and evicted
 	frames = append(frames, metric.Frame{Source: "worker/0", Sequence: 11, Second: start, Closing: true})
-	if n := len(v.pending.buffered); n != 3 {
+	if n := len(v.pending.list(func(_ int64, s *pendingSecond) bool { return s.timeline != nil })); n != 3 {
 		t.Errorf("%d seconds are in memory, the limit is 3", n)
 	}
 	v.setError(errors.New("no connection"))

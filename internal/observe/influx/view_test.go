@@ -13,8 +13,10 @@ import (
 
 func TestPending(t *testing.T) {
 	p := newPending(2)
-	state := func() string { return fmt.Sprint(p.due(endOfTime), p.incomplete(), p.total(), p.missing()) }
-	written := func(second int64) { p.buffered[second].written = p.buffered[second].frames }
+	state := func() string {
+		return fmt.Sprint(p.due(endOfTime), p.incomplete(), len(p.seconds), len(p.due(endOfTime))+len(p.incomplete()))
+	}
+	written := func(second int64) { p.seconds[second].written = p.seconds[second].frames }
 	frame := func(second int64) metric.Frame { return worker(0, 0, second, 2) }
 	for _, step := range []struct {
 		name string

@@ -81,15 +81,17 @@ type refused struct {
 func (a *Accumulation) advance(p measured, before total, known bool, exported stream) (after total, up increase, err error) {
 	after = total{points: before.points + 1, end: max(before.end, p.end), recent: before.recent}
 	up = increase{since: before.end, end: p.end, point: p.point}
+	var outdated error // of a point that is not newer than the last one, which holds all that an older total does
+	if known && p.end <= before.end {
+		outdated = errRepeated
+	}
 	switch {
 	case p.point.Kind == Gauge:
-		if up.since = p.end - 1; known {
-			err = outdated(p.end, before.end)
-		}
+		up.since, err = p.end-1, outdated
 	case p.cumulative:
-		if after.value, after.hist = p.point.Value, p.point.Hist; known {
+		after.value, after.hist = p.point.Value, p.point.Hist
+		if err = outdated; known {
 			up.subtract(before)
-			err = outdated(p.end, before.end)
 		} else {
 			up.since, err = a.begin(p, exported)
 		}
@@ -98,7 +100,7 @@ func (a *Accumulation) advance(p measured, before total, known bool, exported st
 		case p.start > 0:
 			up.since = p.start
 		case known:
-			err = outdated(p.end, before.end)
+			err = outdated
 		default:
 			err = errBase
 		}
@@ -117,15 +119,6 @@ func (a *Accumulation) advance(p measured, before total, known bool, exported st
 		err = refused{fmt.Errorf("an increase by %g", up.point.Value), reasonValue}
 	}
 	return after, up, err
-}
-
-// outdated is the error for a point that is not newer than the last one of its series,
-// which holds all that an older total does; nil: it is newer.
-func outdated(end, last uint64) error {
-	if end > last {
-		return nil
-	}
-	return errRepeated
 }
 
 // begin is since when the first total of a series counts.
@@ -162,4 +155,65 @@ func (u increase) seconds() (first, last int64) {
 	last = int64((u.end - 1) / uint64(nanos))
 	first = min(int64(u.since/uint64(nanos)), last)
 	return max(first, last-maxInterval+1), last
+}
+
+// since is the increase of a cumulative histogram since an earlier state; false where
+// that state holds what h does not.
+func (h *Hist) since(before *Hist) (*Hist, bool) {
+	d, b := h.Clone(), before
+	if d.coarse < b.coarse {
+		d.coarsen(b.Scale())
+	} else if d.coarse > b.coarse {
+		b = b.Clone()
+		b.coarsen(d.Scale())
+	}
+	for i, n := range b.counts {
+		at := b.offset + i - d.offset
+		switch {
+		case n == 0:
+		case at < 0 || at >= len(d.counts) || d.counts[at] < n:
+			return nil, false
+		default:
+			d.counts[at] -= n
+		}
+	}
+	ranges, ok := subtractRanges(d.ranges(), b.ranges())
+	if !ok || d.zero < b.zero || d.total < b.total {
+		return nil, false
+	}
+	d.zero, d.total, d.sum, d.bounds = d.zero-b.zero, d.total-b.total, d.sum-b.sum, nil
+	if d.total == 0 {
+		return &Hist{}, true
+	}
+	if len(ranges) > 0 {
+		d.bounds = &bounds{ranges: ranges}
+	}
+	first, last, used := d.used()
+	if used {
+		d.counts, d.offset = d.counts[first:last+1:last+1], d.offset+first
+	} else {
+		d.counts, d.offset = nil, 0
+	}
+	// The extremes of all observations are those of the new ones only if they have
+	// changed.
+	now, then := h.extremes(), before.extremes()
+	d.completeExtremes(histInfo{hasMin: now.lowest == h.min && h.min < then.lowest, hasMax: now.highest == h.max && h.max > then.highest})
+	return d, d.check() == nil
+}
+
+// subtractRanges is now without before; false where now does not hold all of before.
+func subtractRanges(now, before []Range) (rest []Range, ok bool) {
+	for _, r := range now {
+		if len(before) > 0 && compareRanges(before[0], r) == 0 {
+			if before[0].Count > r.Count {
+				return nil, false
+			}
+			r.Count -= before[0].Count
+			before = before[1:]
+		}
+		if r.Count > 0 {
+			rest = append(rest, r)
+		}
+	}
+	return rest, len(before) == 0
 }

@@ -114,19 +114,6 @@ func (h *Hist) largestEnd() (largest float64) {
 	return largest
 }
 
-// atLeast is AtLeast of the ranges, for a limit above 0.
-func (b *bounds) atLeast(limit float64) (lo, hi uint64) {
-	for _, r := range b.ranges {
-		if max(r.Low, b.lowest) >= limit {
-			lo += r.Count
-		}
-		if min(r.High, b.highest) >= limit {
-			hi += r.Count
-		}
-	}
-	return lo, hi
-}
-
 // Around is how many observations may be at or over a limit or below it, as their
 // buckets contain it, and between which values these are. high may be infinite.
 func (h *Hist) Around(limit float64) (n uint64, low, high float64) {

@@ -52,8 +52,6 @@ func (e Exemplar) Label(key string) string { return Series{Labels: e.Labels}.Lab
 // maxExemplars bounds those of one received point.
 const maxExemplars = 1000
 
-var errExemplars = fmt.Errorf("more than %d exemplars", maxExemplars)
-
 func encodeExemplars(all []Exemplar) (encoded []*metricspb.Exemplar) {
 	for _, e := range all {
 		encoded = append(encoded, &metricspb.Exemplar{
@@ -70,7 +68,7 @@ func (d *Decoder) exemplar(b []byte, of *Point) error {
 		return nil
 	}
 	if len(of.Exemplars) == maxExemplars {
-		return errExemplars
+		return fmt.Errorf("more than %d exemplars", maxExemplars)
 	}
 	var e Exemplar
 	err := eachField(b, func(f field) error {

@@ -212,7 +212,7 @@ func (p dataPoint) check(attributes, text int) (reason string, err error) {
 	return "", nil
 }
 
-// keyParts splits the attributes of a key of series.
+// keyParts splits a key of series, or the attributes of one.
 func keyParts(b []byte) (parts [][]byte) {
 	for len(b) > 0 {
 		size, n := binary.Uvarint(b)

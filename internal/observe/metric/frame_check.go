@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // maxCount bounds a counter's increase: from here on not every whole number is a float64,
@@ -64,17 +63,12 @@ func (f Frame) Check() error {
 // Sound is the frame of a source that is no worker without the points that cannot have been
 // measured.
 func (f Frame) Sound() Frame {
-	bare := f
-	bare.Points = nil
-	source, _ := kindOf(f.Source)
-	if bare.Check() == nil {
-		for _, p := range f.Points {
-			if p.check(source) == nil {
-				bare.Points = append(bare.Points, p)
-			}
-		}
+	points := f.Points
+	f.Points = nil
+	if source, _ := kindOf(f.Source); f.Check() == nil {
+		f.Points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.check(source) != nil })
 	}
-	return bare
+	return f
 }
 
 // check is Frame.Check for one point. What a script measures by metrics of its own may be
@@ -87,7 +81,8 @@ func (p Point) check(source string) error {
 		return nil
 	}
 	name, want := p.Series.Name, Counter
-	of, isPart := ratePart(name)
+	of := WithoutRate(name)
+	isPart := of != name
 	d, known := Find(of)
 	if known = known && d.InFrames(); !isPart {
 		want = d.Kind
@@ -113,15 +108,6 @@ func (p Point) check(source string) error {
 		return checkCount(p.Value)
 	}
 	return nil
-}
-
-// ratePart is the rate of which a counter NAME.total or NAME.occurred is a part; else the
-// name itself, and false.
-func ratePart(name string) (of string, ok bool) {
-	if of, ok = strings.CutSuffix(name, RateTotal); !ok {
-		of, ok = strings.CutSuffix(name, RateOccurred)
-	}
-	return of, ok
 }
 
 func checkCount(v float64) error {

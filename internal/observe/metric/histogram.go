@@ -286,9 +286,13 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 			lo += h.counts[i]
 		}
 	}
-	if h.bounds != nil {
-		above, reaching := h.bounds.atLeast(limit)
-		lo, hi = lo+above, hi+reaching
+	for _, r := range h.ranges() {
+		if max(r.Low, lowest) >= limit {
+			lo += r.Count
+		}
+		if min(r.High, highest) >= limit {
+			hi += r.Count
+		}
 	}
 	return lo, hi
 }

@@ -3,9 +3,17 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"assay.dev/assay/internal/mask"
 )
 
 // Taken is what an Accumulation makes of one request.
@@ -50,6 +58,8 @@ func (s Step) Commit() {
 	}
 }
 
+func (s *Step) append(p Point) { s.Frame.Points = append(s.Frame.Points, p) }
+
 // add adds a point. Series that differ by nothing but a secret are one in the record.
 func (s *Step) add(p Point) {
 	key := fmt.Sprint(p.Kind, p.Series.Key())
@@ -57,7 +67,7 @@ func (s *Step) add(p Point) {
 	switch {
 	case !known:
 		s.index[key] = len(s.Frame.Points)
-		s.Frame.Points = append(s.Frame.Points, p)
+		s.append(p)
 	case p.Kind == Histogram:
 		sum := s.Frame.Points[i].Hist.Clone() // which may be a total of the accumulation
 		sum.Merge(p.Hist)
@@ -103,6 +113,7 @@ type taking struct {
 type frameKey struct {
 	source         string
 	second, length int64
+	arrival        bool // of the request as a whole
 }
 
 // Take makes frames of the foreign points of a request that arrived now. It changes
@@ -231,32 +242,32 @@ func (in *taking) frame(source string, second, length int64) *Step {
 	if length == 1 {
 		length = 0
 	}
-	key := frameKey{source, second, length}
-	if in.byFrame[key] == nil {
-		in.byFrame[key] = &Step{of: in.of, index: map[string]int{}, Frame: Frame{Source: source, Second: second, Length: length}}
-		in.steps = append(in.steps, in.byFrame[key])
-	}
-	return in.byFrame[key]
+	return in.step(frameKey{source: source, second: second, length: length})
 }
 
-// report adds what is known of the request as a whole, in the second of its arrival.
-func (in *taking) report() {
-	last := func(source string) *Step {
-		key := frameKey{source: "arrival of " + source}
-		if in.byFrame[key] == nil {
-			in.byFrame[key] = &Step{of: in.of, Frame: Frame{Source: source, Second: in.now.Unix()}}
-			in.steps = append(in.steps, in.byFrame[key])
-		}
-		return in.byFrame[key]
+// arrival is the frame of a source for what is known of the request as a whole, in the second
+// of its arrival.
+func (in *taking) arrival(source string) *Step {
+	return in.step(frameKey{source: source, second: in.now.Unix(), arrival: true})
+}
+
+func (in *taking) step(key frameKey) *Step {
+	s := in.byFrame[key]
+	if s == nil {
+		s = &Step{of: in.of, index: map[string]int{}, Frame: Frame{Source: key.source, Second: key.second, Length: key.length}}
+		in.byFrame[key], in.steps = s, append(in.steps, s)
 	}
+	return s
+}
+
+// report adds what is known of the request as a whole.
+func (in *taking) report() {
 	for _, from := range in.senders {
 		delay := in.now.Sub(time.Unix(0, int64(in.newest[from])))
-		f := &last(from.source).Frame
-		f.Points = append(f.Points, GaugePoint(Of(ForeignDelay, attrInstance, from.instance), float64(delay.Microseconds())/1e3))
+		in.arrival(from.source).append(GaugePoint(Of(ForeignDelay, attrInstance, from.instance), float64(delay.Microseconds())/1e3))
 	}
 	for _, key := range in.refused.inOrder() {
-		f := &last(key.source).Frame
-		f.Points = append(f.Points, CounterPoint(Of(ForeignRefused, "metric", key.metric, "reason", key.reason), float64(in.refused[key].points)))
+		in.arrival(key.source).append(CounterPoint(Of(ForeignRefused, "metric", key.metric, "reason", key.reason), float64(in.refused[key].points)))
 	}
 }
 
@@ -267,4 +278,93 @@ func (s Series) with(key, value string) Series {
 		kv = append(kv, l.Key, l.Value)
 	}
 	return NewSeries(s.Name, s.Unit, append(kv, key, value)...)
+}
+
+// k6's output adds to the samples of a rate, which it counts in one counter NAME.total,
+// whether they were 0 (K6_OTEL_SINGLE_COUNTER_FOR_RATE, the default).
+const k6Condition, k6NonZero, k6Zero = "condition", "nonzero", "zero"
+
+// convert gives the rates of k6's output our form: NAME.total without the condition, and
+// NAME.occurred for samples that were not 0.
+func convert(p Point, k6 bool) []Point {
+	name, rate := strings.CutSuffix(p.Series.Name, RateTotal)
+	condition := p.Series.Label(k6Condition)
+	if !k6 || !rate || p.Kind != Counter || condition != k6NonZero && condition != k6Zero {
+		return []Point{p}
+	}
+	p.Series.Labels = slices.DeleteFunc(slices.Clone(p.Series.Labels), func(l Label) bool { return l.Key == k6Condition })
+	if condition == k6Zero {
+		return []Point{p}
+	}
+	occurred := p
+	occurred.Series.Name = name + RateOccurred
+	return []Point{p, occurred}
+}
+
+// Reasons for which points of foreign senders are not recorded: values of the label
+// reason of ForeignRefused.
+const (
+	reasonKind       = "kind"       // no counter, gauge or histogram can be made of it
+	reasonBuckets    = "buckets"    // a histogram that contradicts itself, or has negative observations
+	reasonValue      = "value"      // not a finite number, or a decrease
+	reasonTime       = "time"       // it does not say when it was measured, or that is not now
+	reasonAttributes = "attributes" // too many or too long
+	reasonSeries     = "series"     // more series than are kept
+)
+
+// maxRefusals bounds the distinct refusals that are told apart, by metric and reason.
+const maxRefusals = 200
+
+type refusalKey struct{ source, metric, reason string }
+
+// refusal counts the points that were refused for one reason.
+type refusal struct {
+	points uint64
+	text   string // about the first of them
+}
+
+// refusals are by source, metric and reason.
+type refusals map[refusalKey]refusal
+
+func (r *refusals) add(source, name, reason string, err error) {
+	r.count(refusalKey{source, mask.Cut(name, maxServiceText), reason}, refusal{1, err.Error()})
+}
+
+// count adds refusals. Further metrics than can be told apart are counted without their
+// name.
+func (r *refusals) count(key refusalKey, more refusal) {
+	if *r == nil {
+		*r = refusals{}
+	}
+	if _, known := (*r)[key]; !known && len(*r) >= maxRefusals {
+		key.metric = ""
+	}
+	(*r)[key] = refusal{(*r)[key].points + more.points, cmp.Or((*r)[key].text, more.text)}
+}
+
+// inOrder lists the keys in a fixed order.
+func (r refusals) inOrder() []refusalKey {
+	return slices.SortedFunc(maps.Keys(r), func(a, b refusalKey) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.metric, b.metric), cmp.Compare(a.reason, b.reason))
+	})
+}
+
+// text is what is said of a refusal.
+func (k refusalKey) text(r refusal) string {
+	return fmt.Sprintf("%s: metric %q: %s", k.source, k.metric, r.text)
+}
+
+// response is an ExportMetricsServiceResponse that tells the sender how many of its points
+// were refused, and why the first of them; empty: all points were accepted.
+func (r refusals) response() []byte {
+	points, first := uint64(0), ""
+	for _, key := range r.inOrder() {
+		points, first = points+r[key].points, cmp.Or(first, key.text(r[key]))
+	}
+	if points == 0 {
+		return nil
+	}
+	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), points)
+	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), validText(first))
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
 }

@@ -79,12 +79,12 @@ func eachMessage(b []byte, number protowire.Number, visit func([]byte) error) er
 
 var errNotText = errors.New("string is not valid UTF-8")
 
-// text is a copy of the field as a string.
-func (f field) text() (string, error) {
-	if !utf8.Valid(f.bytes) {
+// textOf is a copy of a string.
+func textOf(b []byte) (string, error) {
+	if !utf8.Valid(b) {
 		return "", errNotText
 	}
-	return string(f.bytes), nil
+	return string(b), nil
 }
 
 // attribute is a message KeyValue: a key, and a value of one of several types. If
@@ -106,7 +106,7 @@ func readAttribute(b []byte) (a attribute, err error) {
 	err = eachField(b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.BytesType):
-			a.key, err = f.text()
+			a.key, err = textOf(f.bytes)
 		case f.is(2, protowire.BytesType):
 			err = eachField(f.bytes, a.readValue)
 		}
@@ -119,7 +119,7 @@ func readAttribute(b []byte) (a attribute, err error) {
 func (a *attribute) readValue(f field) (err error) {
 	switch {
 	case f.is(anyString, protowire.BytesType):
-		a.text, err = f.text()
+		a.text, err = textOf(f.bytes)
 	case f.is(anyBool, protowire.VarintType), f.is(anyInt, protowire.VarintType), f.is(anyDouble, protowire.Fixed64Type):
 		a.number = f.value
 	case f.number > anyDouble && f.number < anyLast && f.kind == protowire.BytesType, f.is(anyLast, protowire.VarintType):

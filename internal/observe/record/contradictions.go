@@ -91,15 +91,13 @@ func NewChecker(p Plan) *Checker {
 		}
 		if i < len(plans) {
 			latencies := slices.DeleteFunc(slices.Clone(c.on[metric.TransactionDuration]), func(n int) bool { return n < first })
-			c.flows[of.Name] = flowPlan{plans[i].Duration(), milliseconds(plans[i].DisplacedAfter), latencies}
+			c.flows[of.Name] = flowPlan{plans[i].Duration(), float64(plans[i].DisplacedAfter) / float64(time.Millisecond), latencies}
 		}
 	}
 	c.pair()
 	c.counts = make([]sloSums, len(c.slos))
 	return c
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (c *Checker) add(s spec.SLO) {
 	id, n := s.ID(), len(c.slos)

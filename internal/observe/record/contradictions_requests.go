@@ -68,8 +68,9 @@ func (r *requests) add(p metric.Point) {
 
 // check compares the metrics with each other.
 func (r *requests) check() error {
+	all := r.byName
 	if r.unlabelled {
-		all := map[requestsKey]*requestSums{}
+		all = map[requestsKey]*requestSums{}
 		for key, s := range r.byName {
 			of := requestsKey{of: key.of}
 			if all[of] == nil {
@@ -77,12 +78,7 @@ func (r *requests) check() error {
 			}
 			all[of].merge(s)
 		}
-		return checkAll(all)
 	}
-	return checkAll(r.byName)
-}
-
-func checkAll(all map[requestsKey]*requestSums) error {
 	for _, key := range slices.SortedFunc(maps.Keys(all), requestsKey.compare) {
 		if err := all[key].check(); err != nil {
 			return err

@@ -2,11 +2,7 @@
 
 package record
 
-import (
-	"sort"
-
-	"assay.dev/assay/internal/observe/metric"
-)
+import "assay.dev/assay/internal/observe/metric"
 
 // Foreign is one point of a foreign sender: what it measured in the interval Over, but
 // for the first and the last second, of which the interval may cover a part.
@@ -53,7 +49,7 @@ func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all
 		// An interval ends in its second, and begins up to its length before.
 		touches := func(second int64) bool { return second-s.length+1 < span.To }
 		if s.kind == metric.Histogram {
-			first := sort.Search(len(s.hists), func(i int) bool { return s.hists[i].second >= span.From })
+			first, _ := s.find(span.From)
 			for i := first; i < len(s.hists) && touches(s.hists[i].second); i++ {
 				f := interval(s.hists[i].second)
 				f.hist = &s.hists[i].hist

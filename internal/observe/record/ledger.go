@@ -4,6 +4,7 @@ package record
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,11 +44,9 @@ func (w *Writer) StubCalls(stub string, read func(add func(line []byte) error) e
 		return fmt.Errorf("write the calls of stub %s: %w", stub, err)
 	}
 	return w.replace(w.path(stubsDir, stub+".jsonl.zst"), func(add func([]byte) error) error {
-		return read(func(line []byte) error { return cmp.Or(add(line), add(lineFeed)) })
+		return read(func(line []byte) error { return cmp.Or(add(line), add([]byte{'\n'})) })
 	})
 }
-
-var lineFeed = []byte{'\n'}
 
 // replace writes a compressed file, atomically, once read has added all of its content.
 func (w *Writer) replace(path string, read func(add func([]byte) error) error) error {
@@ -93,14 +92,11 @@ func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 // compareLedger compares both sides of a run folder's ledger. What is acknowledged must be so
 // within the span. It holds about limit identities in memory.
 func compareLedger(dir string, limit int64, within Span) (c ledger.Comparison, err error) {
-	c, err = compareParts(dir, limit, within)
-	if err != nil {
-		return c, fmt.Errorf("read ledger: %w", err)
-	}
-	return c, nil
-}
-
-func compareParts(dir string, limit int64, within Span) (c ledger.Comparison, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read ledger: %w", err)
+		}
+	}()
 	n, err := countParts(dir, limit)
 	if err != nil {
 		return c, err
@@ -185,6 +181,94 @@ func eachLedgerFile(dir string, visit func(name string, side ledger.Side) error)
 			continue
 		}
 		if err := visit(filepath.Join(below, f.Name()), side); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	entryBytes = len(ledger.Hash{}) + 8 + 1 // hash, time as a 64-bit integer, and the number of the flow
+	// blockBytes is the size of a block: a whole number of entries, at most 16 KiB.
+	blockBytes = 16 << 10 / entryBytes * entryBytes
+)
+
+// parts divides the entries of a ledger by hash, so that each part holds all entries of
+// its identities. Its blocks are in a temporary file of 25 bytes for each entry, and
+// the last block of each part and side in memory: a ledger of any size is read once,
+// in memory that hardly grows with it.
+type parts struct {
+	file    *os.File // removed from its folder: it disappears when it is closed
+	size    int64
+	n       int64
+	last    [][]byte  // by part and side
+	offsets [][]int64 // of the blocks in the file, by part and side
+	block   []byte    // scratch
+}
+
+// newParts makes n empty parts. The temporary file is in dir, whose disk has space for
+// the run, or in the system's folder if dir is read-only.
+func newParts(dir string, n int64) (*parts, error) {
+	f, err := os.CreateTemp(dir, ".ledger-*")
+	if err != nil {
+		f, err = os.CreateTemp("", "assay-ledger-*")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &parts{file: f, n: n, last: make([][]byte, 2*n), offsets: make([][]int64, 2*n), block: make([]byte, blockBytes)}, nil
+}
+
+func (p *parts) close() error { return p.file.Close() }
+
+// add adds an entry to its part.
+func (p *parts) add(side ledger.Side, e ledger.Entry) error {
+	part := int64(uint64(binary.BigEndian.Uint32(e.Hash[:])) * uint64(p.n) >> 32)
+	i := 2*part + int64(side)
+	if int64(len(p.offsets[i]))*int64(blockBytes/entryBytes) > maxPartEntries {
+		return errors.New("identities are not spread as hashes are")
+	}
+	p.last[i] = append(binary.BigEndian.AppendUint64(append(p.last[i], e.Hash[:]...), uint64(e.Millis)), byte(e.Flow))
+	if len(p.last[i]) < blockBytes {
+		return nil
+	}
+	if _, err := p.file.WriteAt(p.last[i], p.size); err != nil {
+		return fmt.Errorf("write temporary file: %w", err)
+	}
+	p.offsets[i] = append(p.offsets[i], p.size)
+	p.size += int64(len(p.last[i]))
+	p.last[i] = p.last[i][:0]
+	return nil
+}
+
+// each visits the entries of one part.
+func (p *parts) each(part int64, visit func(ledger.Side, ledger.Entry) error) error {
+	for _, side := range []ledger.Side{ledger.Acknowledged, ledger.Persisted} {
+		i := 2*part + int64(side)
+		for _, offset := range p.offsets[i] {
+			if _, err := p.file.ReadAt(p.block, offset); err != nil {
+				return fmt.Errorf("read temporary file: %w", err)
+			}
+			if err := eachInBlock(p.block, side, visit); err != nil {
+				return err
+			}
+		}
+		if err := eachInBlock(p.last[i], side, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachInBlock(block []byte, side ledger.Side, visit func(ledger.Side, ledger.Entry) error) error {
+	for ; len(block) > 0; block = block[entryBytes:] {
+		var e ledger.Entry
+		n := copy(e.Hash[:], block)
+		e.Millis, e.Flow = int64(binary.BigEndian.Uint64(block[n:])), int(block[n+8])
+		if err := visit(side, e); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ package record
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"assay.dev/assay/internal/foreign"
@@ -122,11 +124,17 @@ func (b *allowance) err() error {
 	return nil
 }
 
-// readJSON reads a document of a run folder, strictly.
-func readJSON(dir, name string, into any) error {
-	data, err := foreign.ReadIn(dir, name, MaxDocument)
-	if err != nil {
-		return err
+// readDocument reads a document of the evidence, strictly, and checks it.
+func readDocument(dir, name string, into any, check func() error) error {
+	data, err := foreign.ReadIn(dir, filepath.Join(EvidenceDir, name), MaxDocument)
+	if err == nil {
+		err = foreign.DecodeJSON(data, MaxValues, into)
 	}
-	return foreign.DecodeJSON(data, MaxValues, into)
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/mask"
 )
 
@@ -28,10 +29,7 @@ const (
 func said(text string) string { return mask.Cut(text, maxSaid) }
 
 func saidAll(texts []string) []string {
-	all := slices.Clone(texts[:min(len(texts), maxLimitations)])
-	for i := range all {
-		all[i] = mask.Cut(all[i], maxLimitation)
-	}
+	all := changed(texts[:min(len(texts), maxLimitations)], func(text *string) { *text = mask.Cut(*text, maxLimitation) })
 	if more := len(texts) - len(all); more > 0 {
 		all = append(all, fmt.Sprintf("%d more limitations are not recorded", more))
 	}
@@ -49,22 +47,24 @@ func saidBy(values map[string]string) map[string]string {
 	return all
 }
 
+// changed is a list whose elements are changed.
+func changed[T any](all []T, change func(*T)) []T {
+	all = slices.Clone(all)
+	for i := range all {
+		change(&all[i])
+	}
+	return all
+}
+
 func (e Environment) masked() Environment {
 	if d := e.Database; d != nil {
 		shown := *d
 		shown.Version, shown.Variables = mask.Shorten(d.Version, maxName), saidBy(d.Variables)
-		shown.Instruments = slices.Clone(d.Instruments[:min(len(d.Instruments), maxInstruments)])
-		for i, name := range shown.Instruments {
-			shown.Instruments[i] = mask.Cut(name, maxName)
-		}
+		shown.Instruments = changed(d.Instruments[:min(len(d.Instruments), maxInstruments)], func(name *string) { *name = mask.Cut(*name, maxName) })
 		e.Database = &shown
 	}
 	if s := e.Service; s != nil {
-		builds := slices.Clone(s.Builds)
-		for i := range builds {
-			builds[i].Metric, builds[i].Labels = mask.Cut(builds[i].Metric, maxName), saidBy(builds[i].Labels)
-		}
-		e.Service = &Service{Builds: builds}
+		e.Service = &Service{Builds: changed(s.Builds, func(b *certificate.Build) { b.Metric, b.Labels = mask.Cut(b.Metric, maxName), saidBy(b.Labels) })}
 	}
 	return e
 }
@@ -73,27 +73,16 @@ func (f Facts) masked() Facts {
 	source, why, _ := strings.Cut(f.Stopped, " ")
 	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+said(why), " "), saidAll(f.Limitations)
 	f.Ledger.Reason = said(f.Ledger.Reason)
-	f.Workers = slices.Clone(f.Workers)
-	for i := range f.Workers {
-		w := &f.Workers[i]
+	f.Workers = changed(f.Workers, func(w *Worker) {
 		w.Error, w.Logged = said(w.Error), said(w.Logged)
 		if w.Pod != nil {
 			pod := *w.Pod
 			pod.Reason, pod.Message = mask.Shorten(pod.Reason, maxName), said(pod.Message)
 			w.Pod = &pod
 		}
-	}
-	f.Collectors = slices.Clone(f.Collectors)
-	for i := range f.Collectors {
-		f.Collectors[i].Reason = said(f.Collectors[i].Reason)
-	}
-	f.Faults = slices.Clone(f.Faults)
-	for i := range f.Faults {
-		f.Faults[i].Error, f.Faults[i].EndError = said(f.Faults[i].Error), said(f.Faults[i].EndError)
-	}
-	f.Invariants = slices.Clone(f.Invariants)
-	for i := range f.Invariants {
-		f.Invariants[i].Error = said(f.Invariants[i].Error)
-	}
+	})
+	f.Collectors = changed(f.Collectors, func(c *Collect) { c.Reason = said(c.Reason) })
+	f.Faults = changed(f.Faults, func(fault *Fault) { fault.Error, fault.EndError = said(fault.Error), said(fault.EndError) })
+	f.Invariants = changed(f.Invariants, func(v *Invariant) { v.Error = said(v.Error) })
 	return f
 }

@@ -39,7 +39,7 @@ func (t *Timeline) Pushed() Pushed { return t.pushed }
 // without those that were. It is to be called once, when all
 // frames have been added.
 //
-// Only what a single service has sent is read. Of several, nobody knows which is the target,
+// Only what a single service has sent is read: nobody knows which of several is the target,
 // and a request to one may be part of a request to another.
 func (t *Timeline) ReadPushed() {
 	t.findSenders()

@@ -5,7 +5,6 @@ package record
 import (
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"assay.dev/assay/internal/observe/metric"
@@ -57,7 +56,7 @@ func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.L
 			continue
 		}
 		s.sort()
-		first := sort.Search(len(s.hists), func(i int) bool { return s.hists[i].second >= span.From })
+		first, _ := s.find(span.From)
 		for i := first; i < len(s.hists) && s.hists[i].second < span.To; i++ {
 			into.MergePacked(&s.hists[i].hist)
 		}
@@ -178,8 +177,8 @@ func (s *timeSeries) from(source string) []*column {
 }
 
 // each visits the values of a source within a span in a fixed order, so that sums of
-// floating-point numbers are reproducible. Of a gauge it visits only the last value of
-// each source and second.
+// floating-point numbers are reproducible. It visits only the last value of a gauge in each
+// source and second.
 func (t *Timeline) each(source, name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
 	for _, s := range t.matching(name, selector) {
 		if s.kind == kind {

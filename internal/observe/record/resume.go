@@ -62,12 +62,9 @@ func Resume(dir string, visit func(metric.Frame) error) (*Writer, Resumed, error
 
 // ReadPlan reads the plan of a run folder, sealed or not.
 func ReadPlan(dir string) (p Plan, err error) {
-	err = readJSON(dir, filepath.Join(EvidenceDir, planFile), &p)
+	err = readDocument(dir, planFile, &p, func() error { return p.check() })
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoRun
-	}
-	if err == nil {
-		err = p.check()
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("read plan of %s: %w", dir, err)
@@ -143,15 +140,11 @@ func (w *Writer) readFacts(r *Resumed) error {
 		return err
 	}
 	var e Environment
-	err = readJSON(w.dir, filepath.Join(EvidenceDir, environmentFile), &e)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch err = readDocument(w.dir, environmentFile, &e, func() error { return e.check() }); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err == nil {
-		err = e.check()
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", environmentFile, err)
+	case err != nil:
+		return err
 	}
 	r.Environment = &e
 	return nil
@@ -202,6 +195,29 @@ func (w *Writer) continueLedger(highest map[string]uint64) error {
 			continue
 		}
 		w.acks[source] = s
+	}
+	return nil
+}
+
+// CheckAsked returns an error unless a record that somebody else has made is of the run that
+// was asked for: an older one, or one of another profile, may be in its place.
+func CheckAsked(dir string, asked Plan) error {
+	made, err := ReadPlan(dir)
+	if err != nil {
+		return err
+	}
+	for _, of := range []struct{ what, made, asked string }{
+		{"run", made.Run, asked.Run},
+		{"profile", made.Profile.Name, asked.Profile.Name},
+		{"thresholds", made.Thresholds.SHA256, asked.Thresholds.SHA256},
+		{"target", made.Target, asked.Target},
+		{"scope", made.Scope, asked.Scope},
+		{"overrides", fmt.Sprint(made.Overrides), fmt.Sprint(asked.Overrides)},
+	} {
+		if of.made != of.asked {
+			return hint.With(fmt.Errorf("the record in %s is not of the run that was asked for: its %s is %.100q, not %.100q", dir, of.what, of.made, of.asked),
+				"find out who has made it, and certify again")
+		}
 	}
 	return nil
 }

@@ -109,14 +109,12 @@ func writeSeal(dir string, s Sealer, run string, manifest []byte) error {
 func CheckEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
-	case err == nil && len(entries) > 0:
-		err = fmt.Errorf("create run folder: %s is not empty", dir)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("create run folder: %w", err)
-	default:
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
 		return nil
+	case err == nil:
+		err = fmt.Errorf("%s is not empty", dir)
 	}
-	return hint.With(err, "name another folder with --out")
+	return hint.With(fmt.Errorf("create run folder: %w", err), "name another folder with --out")
 }
 
 // Create makes a run folder and writes its plan. It fails if the folder exists and is
@@ -145,28 +143,25 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 		w.unlock(false)
 		return nil, fmt.Errorf("create run folder: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Discard())
-		}
-	}()
-	for _, sub := range []string{ledgerDir, workersDir} {
-		if err := os.Mkdir(w.path(sub), 0o755); err != nil {
-			return nil, fmt.Errorf("create run folder: %w", err)
-		}
+	err = cmp.Or(os.Mkdir(w.path(ledgerDir), 0o755), os.Mkdir(w.path(workersDir), 0o755))
+	if err != nil {
+		err = fmt.Errorf("create run folder: %w", err)
+	} else if err = w.writeJSON(planFile, p); err == nil {
+		w.frames, err = createZstd(w.path(framesFile), w.encoder)
 	}
-	if err := w.writeJSON(planFile, p); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, w.Discard())
 	}
-	w.frames, err = createZstd(w.path(framesFile), w.encoder)
-	return w, err
+	return w, nil
 }
 
 // newWriter locks a folder and returns a writer without files.
 func newWriter(dir string, lockFlag int) (*Writer, error) {
-	e, err := newEncoder()
+	// Hashes cannot be compressed, so that more effort would save little. One goroutine, because
+	// the generator may share this machine.
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open record: %w", err)
 	}
 	l, err := lock(dir, lockFlag)
 	if err != nil {
@@ -356,4 +351,56 @@ func atomically(path string, write func(*os.File) error) error {
 	err = os.Rename(f.Name(), path)
 	named = err == nil
 	return err
+}
+
+// CheckOutputFile returns an error if a file, the value of an option, is in no existing
+// folder or is a folder itself: before minutes are spent on its content.
+func CheckOutputFile(option, path string) error {
+	dir := filepath.Dir(path)
+	const another = "name a file in an existing folder"
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(fmt.Errorf("%s %s cannot be written: %s: %w", option, path, dir, errors.Unwrap(err)), "create the folder first: mkdir -p "+dir)
+	case err != nil: // also where a parent is a file
+		return hint.With(fmt.Errorf("%s %s cannot be written: %s: %w", option, path, dir, errors.Unwrap(err)), another)
+	case !info.IsDir():
+		return hint.With(fmt.Errorf("%s %s cannot be written: %s is not a folder", option, path, dir), another)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return hint.With(fmt.Errorf("%s %s is a folder", option, path), fmt.Sprintf("name a file in it, like: %s %s", option, filepath.Join(path, "comparison.html")))
+	}
+	return nil
+}
+
+// ErrInUse: another process appends to the record.
+var ErrInUse = hint.With(errors.New("another process is writing the record"),
+	"wait until that run has ended, or end its process")
+
+// lockFile is in the run folder while the record is not sealed. Its writer has locked
+// it; the kernel releases the lock when the writer ends in any way.
+const lockFile = ".writer.lock"
+
+// lock locks a run folder for one writer. flag is os.O_CREATE for a new one.
+func lock(dir string, flag int) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(flag|os.O_RDWR))
+	locked, err := l.TryLock()
+	switch {
+	case errors.Is(err, errors.ErrUnsupported): // by the file system
+		return l, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is missing", lockFile)
+	case err != nil:
+		return nil, fmt.Errorf("lock run folder: %w", err)
+	case !locked:
+		return nil, ErrInUse
+	}
+	return l, nil
+}
+
+// unlock releases the lock, and removes its file where the record cannot be continued.
+func (w *Writer) unlock(remove bool) {
+	if remove {
+		_ = os.Remove(w.lock.Path()) // a file that is left does no harm
+	}
+	_ = w.lock.Unlock() // the end of the process would
 }

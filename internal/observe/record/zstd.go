@@ -41,17 +41,6 @@ type zstdFile struct {
 	err     error // of the first write that failed, after which no other may follow
 }
 
-// newEncoder makes the encoder of a record's files. Hashes cannot be compressed, so that
-// more effort would save little.
-func newEncoder() (*zstd.Encoder, error) {
-	// One goroutine, because the generator may share this machine.
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, fmt.Errorf("open record: %w", err)
-	}
-	return e, nil
-}
-
 func createZstd(path string, e *zstd.Encoder) (*zstdFile, error) {
 	// Two sources with the same file name must not overwrite each other.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -86,13 +75,13 @@ func continueZstd(path string, e *zstd.Encoder, read func(io.Reader) error) (_ *
 		return nil, err
 	}
 	defer closeIn()
-	if err := read(in); err != nil {
-		return nil, err
+	if err = read(in); err == nil {
+		err = f.Truncate(size)
 	}
-	if err := f.Truncate(size); err != nil {
-		return nil, err
+	if err == nil {
+		_, err = f.Seek(size, io.SeekStart)
 	}
-	if _, err := f.Seek(size, io.SeekStart); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return &zstdFile{file: f, encoder: e}, nil

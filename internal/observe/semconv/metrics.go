@@ -32,8 +32,8 @@ type Metric struct {
 	Beside bool
 }
 
-// Metrics are the metrics of semantic conventions 1.41. Of several names of the same
-// thing, that of today stands before its experimental ones (up to 1.25, in ms), and these
+// Metrics are the metrics of semantic conventions 1.41. Where the same thing has several
+// names, that of today stands before its experimental ones (up to 1.25, in ms), and these
 // before those of libraries for Go, which have pools of other names: otelsql (db.sql.*)
 // and otelpgx (pgxpool.*).
 //

@@ -14,7 +14,7 @@ import (
 func (c *Case) trace(system System) {
 	c.Run.Plan.Profile.Marking = spec.DefaultMarking
 	n := int64(0)
-	for second, scheduled := range arrivals(c.Run.Plan.Load) {
+	for second, scheduled := range Arrivals(c.Run.Plan.Load) {
 		seen := map[string]bool{} // by what is wrong
 		for i := range scheduled {
 			n++

@@ -17,8 +17,8 @@ const (
 	failures = metric.RequestFailed
 )
 
-// arrivals is how many transactions each second of the plan schedules.
-func arrivals(pl plan.Plan) (perSecond []int64) {
+// Arrivals is how many transactions each second of the plan schedules.
+func Arrivals(pl plan.Plan) (perSecond []int64) {
 	for _, s := range pl.Stages {
 		counted, total := int64(0), (s.From+s.To)/2
 		for t := time.Duration(0); t < s.Duration; t += time.Second {
@@ -138,7 +138,7 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
 	f := newFrame(p.WholeSLOs())
-	for second, scheduled := range arrivals(pl) {
+	for second, scheduled := range Arrivals(pl) {
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
@@ -237,7 +237,7 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 // in the baseline, 0.5 in the hold.
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 	f := newFrame(nil)
-	for second := range arrivals(pl) {
+	for second := range Arrivals(pl) {
 		f.count(metric.DefaultSampleRate, metric.DBSample)
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {

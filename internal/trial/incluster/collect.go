@@ -22,6 +22,7 @@ import (
 
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/crash"
+	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/record"
 )
@@ -69,18 +70,7 @@ func CheckFolder(dir string) error {
 	if err := record.CheckEmpty(dir); err != nil {
 		return err
 	}
-	there := filepath.Clean(dir)
-	for { // to the folder in which the others are made
-		if _, err := os.Lstat(there); !errors.Is(err, fs.ErrNotExist) || there == filepath.Dir(there) {
-			break
-		}
-		there = filepath.Dir(there)
-	}
-	probe, err := os.MkdirTemp(there, partialPrefix)
-	if err == nil {
-		err = os.Remove(probe)
-	}
-	if err != nil {
+	if err := probe.ExamineFolder(dir).Err; err != nil {
 		return hint.With(fmt.Errorf("create run folder: %w", err), "name another folder with --out")
 	}
 	return nil
@@ -112,12 +102,8 @@ func collect(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir string)
 			return nil
 		case isLocal(err):
 			return fmt.Errorf("write the record: %w", err)
-		case attempt == collectAttempts || c.Lasting(err) != nil || ctx.Err() != nil:
+		case attempt == collectAttempts || c.Lasting(err) != nil || cluster.Pause(ctx, pause) != nil:
 			return c.Explain("collect the record from pod "+p.Name, err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
 		}
 	}
 }

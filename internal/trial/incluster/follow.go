@@ -81,21 +81,14 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 					fmt.Sprintf("see whether its node %s is there: kubectl describe pod --namespace %s %s", p.Spec.NodeName, p.Namespace, p.Name))
 			}
 		}
-		if err := pause(ctx); err != nil {
+		if err := cluster.Pause(ctx, askEvery); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// pause waits before the cluster is asked again. It fails when ctx is done.
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(300 * time.Millisecond):
-		return nil
-	}
-}
+// askEvery is the pause before the cluster is asked again.
+const askEvery = 300 * time.Millisecond
 
 // goneAfter is how long after its grace period a pod may take to end (ours). On a node that
 // is gone nothing ends it: it keeps its phase.
@@ -140,7 +133,7 @@ func (f *follower) find(ctx context.Context) (*corev1.Pod, error) {
 			said = true
 			f.say("the cluster does not answer, and the run goes on in it: " + err.Error())
 		}
-		if err := pause(ctx); err != nil {
+		if err := cluster.Pause(ctx, askEvery); err != nil {
 			return nil, err
 		}
 	}

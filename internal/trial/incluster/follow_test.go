@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,14 +26,14 @@ const maxProject = 700 << 10
 // Pack makes an archive of files. Their common folder becomes its root, in which folder
 // is that of the first file.
 func Pack(paths ...string) (archive []byte, folder string, err error) {
-	files := map[string]string{} // absolute path: path
+	files := map[string]bool{} // by their absolute paths
 	root := ""
 	for i, path := range paths {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return nil, "", fmt.Errorf("pack the project: %w", err)
 		}
-		files[absolute] = path
+		files[absolute] = true
 		if i == 0 {
 			root, folder = filepath.Dir(absolute), filepath.Dir(absolute)
 		}
@@ -43,16 +44,10 @@ func Pack(paths ...string) (archive []byte, folder string, err error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	w := tar.NewWriter(zip)
-	names := make([]string, 0, len(files))
-	for absolute := range files {
-		names = append(names, absolute)
-	}
-	slices.Sort(names)
-	for _, absolute := range names {
+	for _, absolute := range slices.Sorted(maps.Keys(files)) {
 		data, err := foreign.ReadLinked(absolute, wire.MaxArchive)
 		if err == nil {
-			name, _ := filepath.Rel(root, absolute) // both are absolute
-			err = writeFile(w, name, data)
+			err = writeFile(w, root, absolute, int64(len(data)), bytes.NewReader(data))
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("pack the project: %w", err)
@@ -74,11 +69,16 @@ func within(folder, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-func writeFile(w *tar.Writer, name string, data []byte) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(data))}); err != nil {
+// writeFile adds a file below a folder to an archive.
+func writeFile(w *tar.Writer, root, path string, size int64, content io.Reader) error {
+	name, err := filepath.Rel(root, path)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(data)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: size}); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, content)
 	return err
 }
 
@@ -93,10 +93,6 @@ func packFolder(w io.Writer, dir string) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
 		f, err := foreign.Open(path, math.MaxInt64)
 		if err != nil {
 			return err
@@ -106,11 +102,7 @@ func packFolder(w io.Writer, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size()}); err != nil {
-			return err
-		}
-		_, err = io.Copy(out, f)
-		return err
+		return writeFile(out, dir, path, info.Size(), f)
 	})
 	return errors.Join(err, out.Close(), zip.Close())
 }

@@ -146,7 +146,7 @@ func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
 		if err = execute(ctx, f.cluster, p, io.Discard, "interrupt"); err == nil {
 			return f.follow(ctx)
 		}
-		if f.cluster.Lasting(err) != nil || pause(ctx) != nil {
+		if f.cluster.Lasting(err) != nil || cluster.Pause(ctx, askEvery) != nil {
 			return nil, f.cluster.Explain("interrupt the run in pod "+p.Name, err)
 		}
 	}

@@ -3,13 +3,13 @@ package longrun
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/testing/synthetic"
 )
 
 // Shape is the size of the run.
@@ -128,7 +128,7 @@ func (s Shape) writeFrames(w *record.Writer, load plan.Plan) error {
 	}
 	collectors := newCollectors(s)
 	last := t0.Unix()
-	for i, scheduled := range Arrivals(load) {
+	for i, scheduled := range synthetic.Arrivals(load) {
 		second := t0.Unix() + int64(i)
 		last = second + 1
 		var frames []metric.Frame
@@ -163,22 +163,4 @@ func Share(arrivals int64, i, workers int) int64 {
 		share++
 	}
 	return share
-}
-
-// Arrivals is the number of transactions scheduled in each second of the plan.
-func Arrivals(pl plan.Plan) []int64 {
-	var perSecond []int64
-	for _, s := range pl.Stages {
-		before, seconds := int64(0), int(s.Duration/time.Second)
-		for i := range seconds {
-			x := float64(i+1) / float64(seconds)
-			upTo := int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / ((s.From + s.To) / 2))
-			if i == seconds-1 {
-				upTo = s.Arrivals
-			}
-			perSecond = append(perSecond, upTo-before)
-			before = upTo
-		}
-	}
-	return slices.Clip(perSecond)
 }

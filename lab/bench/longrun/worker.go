@@ -23,11 +23,11 @@ const (
 type endpoint struct {
 	name     string
 	share    float64 // of the requests
-	duration *spread
+	duration spread
 }
 
-func answers(median float64) *spread {
-	return newSpread(lognormal{0.985, median, 0.5}, lognormal{0.015, 6 * median, 0.6})
+func answers(median float64) spread {
+	return spread{lognormal{0.985, median, 0.5}, lognormal{0.015, 6 * median, 0.6}}
 }
 
 var endpoints = []endpoint{
@@ -41,27 +41,30 @@ var endpoints = []endpoint{
 var parts = []string{metric.RequestWaiting, metric.RequestSending, metric.RequestReceiving}
 
 var (
-	sending   = newSpread(lognormal{1, 0.02, 0.5})
-	receiving = newSpread(lognormal{1, 0.06, 0.7})
+	sending   = spread{lognormal{1, 0.02, 0.5}}
+	receiving = spread{lognormal{1, 0.06, 0.7}}
 )
 
 // connections are the other trend metrics of a request.
 var connections = []struct {
 	name   string
-	spread *spread
+	spread spread
 }{
-	{metric.RequestBlocked, newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
-	{metric.RequestConnecting, newSpread(lognormal{0.001, 0.3, 0.6})},
-	{metric.RequestTLS, newSpread()},
+	{metric.RequestBlocked, spread{lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7}}},
+	{metric.RequestConnecting, spread{lognormal{0.001, 0.3, 0.6}}},
+	{metric.RequestTLS, spread{}},
 }
 
 var (
-	transactions = newSpread(
-		lognormal{0.394, 12, 0.5}, lognormal{0.2955, 30, 0.5}, lognormal{0.197, 4, 0.5}, lognormal{0.0985, 8, 0.5},
+	transactions = spread{
+		lognormal{0.394, 12, 0.5},
+		lognormal{0.2955, 30, 0.5},
+		lognormal{0.197, 4, 0.5},
+		lognormal{0.0985, 8, 0.5},
 		lognormal{0.015, 100, 0.7},
-	)
-	lag      = newSpread(lognormal{1, 0.03, 0.8})
-	queueing = newSpread(lognormal{0.05, 0.3, 1})
+	}
+	lag      = spread{lognormal{1, 0.03, 0.8}}
+	queueing = spread{lognormal{0.05, 0.3, 1}}
 )
 
 // Worker makes the frames of one worker.
@@ -85,7 +88,7 @@ func (s Shape) NewWorker(i int) *Worker {
 // one of those that ended, one of those that end late if there are any, and one about the
 // worker itself.
 func (w *Worker) Second(second, n int64) []metric.Frame {
-	late := min(n, poisson(w.random, lateShare*float64(n)))
+	late := some(w.random, lateShare, n)
 	ended := w.transactions(n, n-late)
 	frames := []metric.Frame{w.frame(second, append(ended, w.requests(n)...))}
 	if late > 0 {
@@ -107,7 +110,7 @@ func (w *Worker) Second(second, n int64) []metric.Frame {
 
 // transactions returns the metrics of n ended transactions.
 func (w *Worker) transactions(scheduled, n int64) (points []metric.Point) {
-	hist := func(name string, s *spread, bounds ...float64) []int64 {
+	hist := func(name string, s spread, bounds ...float64) []int64 {
 		h := &metric.Hist{}
 		reach := s.draw(w.random, n, h, bounds...)
 		points = append(points, metric.HistPoint(metric.Of(name, "scenario", scenario), h))
@@ -118,10 +121,10 @@ func (w *Worker) transactions(scheduled, n int64) (points []metric.Point) {
 		points = append(points, metric.CounterPoint(metric.Of(name, labels...), float64(v)))
 	}
 	slos, bounds := w.decidedBy(metric.TransactionDuration, "")
-	failed := min(n, poisson(w.random, failShare*float64(n)))
+	failed := some(w.random, failShare, n)
 	reach := hist(metric.TransactionDuration, transactions, bounds...)
-	points = append(points, metric.HistPoint(metric.Of("iteration_duration", "scenario", scenario), points[0].Hist)) // which began at once
-	w.totals["iteration_duration"] += float64(n)
+	points = append(points, metric.HistPoint(metric.Of(metric.IterationDuration, "scenario", scenario), points[0].Hist)) // which began at once
+	w.totals[metric.IterationDuration] += float64(n)
 	count("iterations", n, "scenario", scenario)
 	hist(metric.GeneratorLag, lag)
 	hist(metric.ArrivalQueueing, queueing)
@@ -171,7 +174,7 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 			metric.CounterPoint(metric.NewSeries(name+metric.RateOccurred, "", labels...), float64(occurred)))
 		w.totals[name+metric.RateTotal] += float64(total)
 	}
-	hist := func(name string, s *spread, n int64, labels ...string) {
+	hist := func(name string, s spread, n int64, labels ...string) {
 		h := &metric.Hist{}
 		s.draw(w.random, n, h)
 		points = append(points, metric.HistPoint(metric.Of(name, append(labels, "scenario", scenario)...), h))
@@ -179,20 +182,20 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 	}
 	left, failures := n, int64(0)
 	for i, e := range w.endpoints {
-		some := min(left, int64(e.share*float64(n)))
+		asked := min(left, int64(e.share*float64(n)))
 		if i == len(w.endpoints)-1 {
-			some = left
+			asked = left
 		}
-		left -= some
-		failed := min(some, poisson(w.random, failShare*float64(some)))
+		left -= asked
+		failed := some(w.random, failShare, asked)
 		failures += failed
 		slos, bounds := w.decidedBy(metric.RequestDuration, e.name)
 		durations, reach := &metric.Hist{}, make([]int64, len(bounds))
 		of := []*metric.Hist{{}, {}, {}}
-		for range some {
+		for range asked {
 			took := 0.0
-			for i, s := range []*spread{e.duration, sending, receiving} {
-				v := s.values[s.one(w.random)]
+			for i, s := range []spread{e.duration, sending, receiving} {
+				v := s.one(w.random)
 				of[i].Record(v, 1)
 				took += v
 			}
@@ -206,28 +209,28 @@ func (w *Worker) requests(n int64) (points []metric.Point) {
 		for i, name := range append([]string{metric.RequestDuration}, parts...) {
 			h := append([]*metric.Hist{durations}, of...)[i]
 			points = append(points, metric.HistPoint(metric.Of(name, "name", e.name, "scenario", scenario), h))
-			w.totals[name] += float64(some)
+			w.totals[name] += float64(asked)
 		}
 		for i, s := range slos {
-			points = append(points, judged(s, some, min(some, reach[i]+failed))...)
+			points = append(points, judged(s, asked, min(asked, reach[i]+failed))...)
 		}
 		for _, p := range connections {
-			hist(p.name, p.spread, some, "name", e.name)
+			hist(p.name, p.spread, asked, "name", e.name)
 		}
-		counter(metric.Requests, float64(some-failed), "name", e.name, "method", "POST", "status", "200")
+		counter(metric.Requests, float64(asked-failed), "name", e.name, "method", "POST", "status", "200")
 		if failed > 0 {
 			counter(metric.Requests, float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
 		}
-		rate(metric.RequestFailed, failed, some, "name", e.name)
-		rate("checks", some-failed, some, "name", e.name, "check", "answered")
+		rate(metric.RequestFailed, failed, asked, "name", e.name)
+		rate(metric.Checks, asked-failed, asked, "name", e.name, "check", "answered")
 	}
 	for _, s := range w.slos {
 		if s.Metric == metric.RequestFailed {
 			points = append(points, judged(s, n, failures)...)
 		}
 	}
-	counter("data_sent", float64(400*n))
-	counter("data_received", float64(900*n))
+	counter(metric.DataSent, float64(400*n))
+	counter(metric.DataReceived, float64(900*n))
 	return append(points,
 		metric.CounterPoint(metric.Of(metric.EndedIterations), float64(n)),
 		metric.CounterPoint(metric.Of(metric.EndedRequests), float64(n)),

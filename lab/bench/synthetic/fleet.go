@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/testing/synthetic"
 	"assay.dev/assay/internal/wire"
 	"assay.dev/assay/internal/wire/identity"
 	"assay.dev/assay/lab/bench/longrun"
@@ -36,14 +39,12 @@ type Fleet struct {
 	t0       time.Time // set when started is closed
 	ending   chan struct{}
 	stopOnce sync.Once
-	running  sync.WaitGroup
-	cancel   context.CancelCauseFunc
+	running  *errgroup.Group
 
 	preparing sync.Mutex
 
 	mu     sync.Mutex
 	counts Counts
-	err    error // of the first worker that failed
 }
 
 // Counts is what was acknowledged.
@@ -62,26 +63,12 @@ type Counts struct {
 // Start starts all workers of the fleet. They end with their part of the run, after Stop
 // or, with an error, when ctx is done.
 func Start(ctx context.Context, o Options) *Fleet {
-	f := &Fleet{Options: o, arrivals: longrun.Arrivals(o.Load), started: make(chan struct{}), ending: make(chan struct{})}
-	ctx, f.cancel = context.WithCancelCause(ctx)
+	f := &Fleet{Options: o, arrivals: synthetic.Arrivals(o.Load), started: make(chan struct{}), ending: make(chan struct{})}
+	f.running, ctx = errgroup.WithContext(ctx)
 	for range o.Shape.Workers {
-		f.running.Go(func() {
-			if err := f.work(ctx); err != nil {
-				f.fail(err)
-			}
-		})
+		f.running.Go(func() error { return f.work(ctx) })
 	}
 	return f
-}
-
-// fail ends the fleet.
-func (f *Fleet) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-		f.cancel(err)
-	}
 }
 
 // begin notes the common start.
@@ -98,7 +85,7 @@ func (f *Fleet) begin(t0 time.Time) {
 func (f *Fleet) AwaitStart(ctx context.Context) (time.Time, error) {
 	ended := make(chan struct{})
 	go func() {
-		f.running.Wait()
+		_ = f.running.Wait()
 		close(ended)
 	}()
 	select {
@@ -115,13 +102,7 @@ func (f *Fleet) AwaitStart(ctx context.Context) (time.Time, error) {
 func (f *Fleet) Stop() { f.stopOnce.Do(func() { close(f.ending) }) }
 
 // Wait returns when all workers have ended, and why the first one failed.
-func (f *Fleet) Wait() error {
-	f.running.Wait()
-	f.cancel(nil)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
-}
+func (f *Fleet) Wait() error { return f.running.Wait() }
 
 // Take returns what was acknowledged since the last call.
 func (f *Fleet) Take() Counts {

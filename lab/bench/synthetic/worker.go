@@ -133,7 +133,7 @@ func (f *Fleet) join(ctx context.Context, link *wire.Link) (*wire.Assignment, er
 		case errors.As(err, &refused), ctx.Err() != nil, time.Since(answered) > joinTimeout:
 			return nil, err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +150,7 @@ func (w *worker) report(ctx context.Context, t0 time.Time) error {
 		due := t0.Add(time.Duration(i+1)*time.Second + frameDelay)
 		if w.fleet.Eager {
 			due = time.Now()
-		} else if err := sleep(ctx, time.Until(due)); err != nil {
+		} else if err := Sleep(ctx, time.Until(due)); err != nil {
 			return err
 		}
 		if err := w.deliver(ctx, due, m); err != nil {
@@ -255,7 +255,7 @@ func (w *worker) acknowledge(ctx context.Context, m message) error {
 // heartbeats are sent once a second until ctx is done.
 func (w *worker) heartbeats(ctx context.Context) {
 	pause := mathrand.N(heartbeatEvery) // the workers have joined at different times
-	for sleep(ctx, pause) == nil {
+	for Sleep(ctx, pause) == nil {
 		_, _ = w.link.Heartbeat(ctx) // frames fail too if the coordinator is lost
 		pause = heartbeatEvery
 	}
@@ -270,14 +270,14 @@ func (w *worker) send(ctx context.Context, message func(context.Context) error) 
 			return err
 		}
 		w.fleet.count(func(c *Counts) { c.Repeated++ })
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits unless ctx is done first.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits unless ctx is done first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(max(0, d))
 	defer timer.Stop()
 	select {

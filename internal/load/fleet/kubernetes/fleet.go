@@ -216,11 +216,13 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 
 // Obstacles says why pods have not started, and what was added to them.
 func (f *Fleet) Obstacles() (texts []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
 	f.mu.Lock()
 	known := len(f.pods)
 	f.mu.Unlock()
 	if known < f.workers {
-		if why := f.whyNoPods(); why != "" {
+		if why := f.Cluster.WhyNoPods(ctx, f.Name, cluster.Worker); why != "" {
 			texts = append(texts, fmt.Sprintf("%d of %d pods were created: %s", known, f.workers, why))
 		}
 	}
@@ -239,13 +241,6 @@ func (f *Fleet) Obstacles() (texts []string) {
 		}
 	}
 	return texts
-}
-
-// whyNoPods asks the cluster, within a second.
-func (f *Fleet) whyNoPods() string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	return f.Cluster.WhyNoPods(ctx, f.Name, cluster.Worker)
 }
 
 // Resume does nothing: pods cannot be suspended.
@@ -280,13 +275,8 @@ func (f *Fleet) Pods(ctx context.Context) map[string]record.Pod {
 			complete = complete && k.ended
 		}
 		f.mu.Unlock()
-		if complete {
+		if complete || cluster.Pause(ctx, 100*time.Millisecond) != nil {
 			return all
-		}
-		select {
-		case <-ctx.Done():
-			return all
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -304,21 +294,22 @@ const (
 func (f *Fleet) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	var failed []metav1.OwnerReference
+	kinds := []string{"pod"} // that are left
 	var texts []string
 	for _, o := range slices.Backward(f.created) {
 		if err := f.remove(ctx, o); err != nil {
-			failed, texts = append(failed, o), append(texts, err.Error())
+			kinds, texts = append(kinds, strings.ToLower(o.Kind)), append(texts, err.Error())
 		}
 	}
 	if f.stop != nil {
 		f.stop()
 		f.watch.Wait()
 	}
-	if failed == nil {
+	if texts == nil {
 		return nil
 	}
-	return hint.With(errors.New(strings.Join(texts, "; ")), f.removal(failed))
+	return hint.With(errors.New(strings.Join(texts, "; ")), fmt.Sprintf("kubectl delete --namespace %s %s --selector %s --grace-period=0 --force",
+		f.Cluster.Namespace, strings.Join(kinds, ","), cluster.ListOptions(f.Name, cluster.Worker).LabelSelector))
 }
 
 // remove removes an object and all that it owns.
@@ -331,14 +322,4 @@ func (f *Fleet) remove(ctx context.Context, o metav1.OwnerReference) error {
 	}
 	f.deletePods(ctx)
 	return f.Cluster.Remove(ctx, o)
-}
-
-// removal is the command that removes objects and the pods of the fleet.
-func (f *Fleet) removal(left []metav1.OwnerReference) string {
-	kinds := []string{"pod"}
-	for _, o := range left {
-		kinds = append(kinds, strings.ToLower(o.Kind))
-	}
-	return fmt.Sprintf("kubectl delete --namespace %s %s --selector %s --grace-period=0 --force",
-		f.Cluster.Namespace, strings.Join(kinds, ","), cluster.ListOptions(f.Name, cluster.Worker).LabelSelector)
 }

@@ -31,15 +31,12 @@ type testRunSpec struct {
 	Runner      testRunPod    `json:"runner"`
 }
 
-// testRunScript is where the operator finds the script.
+// testRunScript is where the operator finds the script: a key of a ConfigMap.
 type testRunScript struct {
-	ConfigMap scriptConfigMap `json:"configMap"`
-}
-
-// scriptConfigMap names a key of a ConfigMap.
-type scriptConfigMap struct {
-	Name string `json:"name"`
-	File string `json:"file"`
+	ConfigMap struct {
+		Name string `json:"name"`
+		File string `json:"file"`
+	} `json:"configMap"`
 }
 
 // testRunPod describes the pods of one kind. Patches merge its lists as they merge those of a
@@ -108,12 +105,11 @@ const (
 // which the image lacks.
 func (s Settings) newTestRun(l fleet.Launch) *testRun {
 	scratch, mount := cluster.ScratchVolume()
-	return &testRun{
+	t := &testRun{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "k6.io/v1alpha1", Kind: "TestRun"},
 		ObjectMeta: s.meta(s.workersName()),
 		Spec: testRunSpec{
 			Parallelism: int32(l.Workers), Cleanup: "post",
-			Script:      testRunScript{scriptConfigMap{Name: s.workersName(), File: scriptFile}},
 			Initializer: testRunPod{Disabled: true},
 			Starter: testRunPod{
 				AutomountServiceAccountToken: strconv.FormatBool(false), Metadata: podMetadata{Labels: cluster.Labels(s.Name, cluster.Starter)},
@@ -127,6 +123,8 @@ func (s Settings) newTestRun(l fleet.Launch) *testRun {
 			},
 		},
 	}
+	t.Spec.Script.ConfigMap.Name, t.Spec.Script.ConfigMap.File = s.workersName(), scriptFile
+	return t
 }
 
 // runnerLabels are those of a run's runners, which belong to Jobs of the operator.
