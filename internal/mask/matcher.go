@@ -120,21 +120,10 @@ func (m *matcher) mask(text string) string {
 	return masked.String()
 }
 
-// most is how many bytes of text one secret can take up.
-func (m *matcher) most() int {
-	if m == nil {
-		return 0
-	}
-	return m.longest
-}
-
 // whole is the length of the beginning of a text that can be masked alone: no secret goes
 // beyond it, whatever follows the text. It is 0 for a text of at least twice the most that a
 // secret can take up only if the text begins with secrets that go that far.
 func (m *matcher) whole(text string) int {
-	if m == nil {
-		return len(text)
-	}
 	end := max(0, len(text)-m.longest)
 	for _, s := range m.spans(text, depth) {
 		if s.from < end && end < s.to {

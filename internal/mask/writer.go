@@ -56,10 +56,13 @@ func (l *Lines) Write(text []byte) (int, error) {
 	l.pending = append(l.pending, text...)
 	err := l.write(bytes.LastIndexByte(l.pending, '\n') + 1)
 	m := known.Load()
-	if err != nil || len(l.pending) <= max(maxLine, 2*m.most()) {
+	if err != nil || len(l.pending) <= maxLine || m != nil && len(l.pending) <= 2*m.longest {
 		return n, err
 	}
-	whole := m.whole(string(l.pending))
+	whole := len(l.pending)
+	if m != nil {
+		whole = m.whole(string(l.pending))
+	}
 	if whole > 0 {
 		return n, l.write(whole)
 	}

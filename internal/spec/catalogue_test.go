@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -169,6 +170,21 @@ func TestConditionsFollowTheCatalogue(t *testing.T) {
 	for _, d := range judged() {
 		if !d.From(metric.SourceK6) && !strings.Contains(table, "`"+d.Name+"`") {
 			t.Errorf("the table has no %s", d.Name)
+		}
+	}
+}
+
+// The schema knows which metrics are judged for the whole run, and not for each flow.
+func TestSchemaKnowsTheMetricsOfTheRun(t *testing.T) {
+	for _, d := range judged() {
+		kind := spec.SLO{Metric: d.Name}.Kind()
+		whole := kind == spec.KindGauge || kind == spec.KindInvariants
+		_, err := spec.Decode("t.json", fmt.Appendf(nil, `{"version": 1, "profiles": {"p": {"slo": {%[1]q: [%[2]q]},
+			"flows": {"a": {"scenario": "a.js", "load": {"target": 1}, "slo": {%[1]q: [%[2]q]}}}}}}`, d.Name, d.SLO[0]))
+		var all spec.Errors
+		if errors.As(err, &all); slices.ContainsFunc(all, func(e *spec.Error) bool { return strings.HasSuffix(e.Problem, "for the whole run") }) != whole ||
+			slices.ContainsFunc(all, func(e *spec.Error) bool { return strings.HasSuffix(e.Problem, "for each flow") }) == whole {
+			t.Errorf("%s, of kind %s: %v", d.Name, kind, err)
 		}
 	}
 }

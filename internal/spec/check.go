@@ -5,7 +5,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -84,44 +84,27 @@ func (f Flow) fault() string {
 
 // fault is what is wrong with the numbers of a load; empty: nothing.
 func (l Load) fault() string {
-	c := loadCheck{valid: allValid}
-	parts := []phaseLength{
-		{[]string{"warmup"}, l.Warmup},
-		{[]string{"baseline", "for"}, l.Baseline.For},
-		{[]string{"ramp"}, l.Ramp},
-		{[]string{"hold"}, max(l.Hold, l.HoldMax)},
-		{[]string{"cooldown"}, l.Cooldown},
+	var c loadCheck
+	parts := slices.Concat(l.phaseLengths(), l.stageLengths())
+	for i := range parts {
+		parts[i].least = 0
 	}
-	c.duration(l.Hold, 0, "hold")
-	c.duration(l.HoldMax, 0, "hold_max")
-	c.rate(l.Target, true, "target")
-	c.rate(l.Baseline.Rate, true, "baseline", "rate")
+	c.lengths(parts)
+	c.rate("target", l.Target, true)
+	c.rate("baseline.rate", l.Baseline.Rate, true)
 	for i, s := range l.Stages {
-		at := fmt.Sprintf("stages[%d]", i)
-		parts = append(parts, phaseLength{[]string{at, "ramp"}, s.Ramp}, phaseLength{[]string{at, "for"}, s.For})
-		c.rate(s.Rate, true, at, "rate")
+		c.rate(stageKey(i, "rate"), s.Rate, true)
 	}
-	for _, part := range parts {
-		c.duration(part.d, 0, part.path...)
-	}
-	c.total(parts)
-	holdMax := ""
-	switch {
-	case l.HoldMax == 0 || len(c.faults) > 0:
-	case l.Hold == 0:
-		holdMax = "there is no hold"
-	default:
-		holdMax, _ = l.holdMaxFault()
+	if problem, hint := l.holdMaxFault(); problem != "" && l.HoldMax != 0 {
+		c.fail("hold_max", problem, hint)
 	}
 	switch {
-	case holdMax != "":
-		return "hold_max: " + holdMax
 	case len(l.Stages) > maxStages:
 		return fmt.Sprintf("%d stages, the limit is %d", len(l.Stages), maxStages)
 	case l.Threads < 0:
 		return fmt.Sprintf("%d threads", l.Threads)
 	case len(c.faults) > 0:
-		return strings.Join(c.faults[0].path, ".") + ": " + c.faults[0].problem
+		return c.faults[0].path + ": " + c.faults[0].problem
 	}
 	return ""
 }

@@ -3,7 +3,6 @@
 package spec
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,31 +25,27 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 	}
 	var all Errors
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
-		if problem := nameConflict(name, registered[name]); problem != "" {
-			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "rename the script's metric"})
-		} else if slices.ContainsFunc(p.Abort, func(a Abort) bool { return !a.OfLoad() && a.Reads() == name }) {
-			all = append(all, &Error{
-				Place: p.place("scenario"), Next: "rename the script's metric",
-				Problem: fmt.Sprintf("the script registers %s, and the profile's abort takes that for a metric of Assay", quote(name)),
-			})
+		if problem := p.nameConflict(name, registered[name]); problem != "" {
+			all = append(all, &Error{Place: p.place("scenario"), Problem: "the script registers " + quote(name) + problem, Next: "rename the script's metric"})
 		} else if _, ok := known[name]; !ok {
 			known[name] = scriptMetric(name, registered[name])
 		}
 	}
-	all = append(all, p.mismatches(known)...)
-	if len(all) == 0 {
-		return nil
+	if all = append(all, p.mismatches(known)...); len(all) > 0 {
+		return all
 	}
-	return all
+	return nil
 }
 
 // nameConflict says why a script may not register a metric; empty if it may.
-func nameConflict(name, typ string) (problem string) {
+func (p Profile) nameConflict(name, typ string) (problem string) {
 	switch d, known := metric.Find(name); {
 	case known && d.InFrames() && (!d.From(metric.SourceK6) || d.From(metric.SourceWorker)): // also if a collector sends it: frames of all sources are summed
-		return fmt.Sprintf("the script registers %s, which is a metric of Assay", quote(name))
+		return ", which is a metric of Assay"
 	case d.From(metric.SourceK6) && kindWord(d.Kind) != typ:
-		return fmt.Sprintf("the script registers %s as a %s, but in k6 it is a %s", quote(name), typ, kindWord(d.Kind))
+		return fmt.Sprintf(" as a %s, but in k6 it is a %s", typ, kindWord(d.Kind))
+	case slices.ContainsFunc(p.Abort, func(a Abort) bool { return !a.OfLoad() && a.Reads() == name }):
+		return ", and the profile's abort takes that for a metric of Assay"
 	}
 	return ""
 }
@@ -59,17 +54,12 @@ func nameConflict(name, typ string) (problem string) {
 // kind, in the order of the file. A problem of a metric is reported once, however
 // many conditions there are on it.
 func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
-	type mismatch struct {
-		at  Position
-		err *Error
-	}
-	var found []mismatch
 	reported := map[string]bool{}
 	report := func(metric string, at Position, e Error) {
 		if key := metric + "\n" + e.Problem; !reported[key] {
 			reported[key] = true
-			e.Path, e.Line = at.Path, at.Line
-			found = append(found, mismatch{at, &e})
+			e.Path, e.Line, e.offset = at.Path, at.Line, at.offset
+			all = append(all, &e)
 		}
 	}
 	for _, s := range p.AllSLOs() {
@@ -77,10 +67,8 @@ func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
 		if s.Flow != "" {
 			place = []string{"flows", s.Flow, "slo"}
 		}
-		d, ok := known[s.Metric]
-		if !ok {
-			judged := func(d metric.Descriptor) bool { return len(d.SLO) > 0 }
-			report(s.MetricText(), s.At, p.unknownMetric(s.Metric, place, known, judged))
+		if d, ok := known[s.Metric]; !ok {
+			report(s.MetricText(), s.At, p.unknownMetric(s.Metric, place, known, func(d metric.Descriptor) bool { return len(d.SLO) > 0 }))
 		} else if problem := s.mismatch(d, true); problem != "" {
 			report(s.MetricText(), s.At, Error{Place: p.place(append(place, s.MetricText())...), Problem: problem})
 		}
@@ -90,24 +78,17 @@ func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
 		nameable[name], _ = metric.Find(name)
 	}
 	for _, a := range p.Abort {
-		if !a.OfLoad() {
+		if d, ok := known[a.Metric]; !a.OfLoad() {
 			continue
-		}
-		d, ok := known[a.Metric]
-		if !ok {
-			report("abort", a.At, p.unknownMetric(a.Metric, []string{"abort"}, nameable, func(d metric.Descriptor) bool { return isRate(d) || d.Abort != "" }))
-		} else if !isRate(d) {
+		} else if !ok {
+			report("abort", a.At, p.unknownMetric(a.Metric, []string{"abort"}, nameable, func(d metric.Descriptor) bool { return d.Kind == metric.Rate || d.Abort != "" }))
+		} else if d.Kind != metric.Rate {
 			report("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b mismatch) int { return cmp.Compare(a.at.offset, b.at.offset) })
-	for _, m := range found {
-		all = append(all, m.err)
-	}
+	all.sort()
 	return all
 }
-
-func isRate(d metric.Descriptor) bool { return d.Kind == metric.Rate }
 
 // unknownMetric is the error for an unknown metric; it suggests the nearest of those
 // that fit.

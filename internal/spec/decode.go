@@ -4,7 +4,6 @@ package spec
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
@@ -20,16 +19,6 @@ func badName(what, name string) string {
 	return fmt.Sprintf("%s name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", what, quote(name))
 }
 
-// nameFault says what is wrong with a name that does not match profileName.
-func nameFault(what string) func(name string) (problem, hint string) {
-	return func(name string) (problem, hint string) {
-		if profileName.MatchString(name) {
-			return "", ""
-		}
-		return badName(what, name), ""
-	}
-}
-
 // Decode reads a thresholds.json, strictly. Its error is of type Errors: every
 // mistake with its line. path is only used in errors and for File.Path.
 func Decode(path string, data []byte) (File, error) {
@@ -37,7 +26,6 @@ func Decode(path string, data []byte) (File, error) {
 	if err := decode(path, data, thresholdsSchema(), "", func(r *reader, root *node) {
 		profiles := root.get("profiles")
 		r.fill(root.get("targets"), &f.Targets)
-		r.names(profiles, nameFault("profile"))
 		for _, c := range profiles.all() {
 			f.Profiles[c.name] = r.profile(c)
 		}
@@ -49,8 +37,7 @@ func Decode(path string, data []byte) (File, error) {
 
 // DigestOf is the digest of a file with this content, as records and certificates state it.
 func DigestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data))
 }
 
 // Profile returns a profile by its name.

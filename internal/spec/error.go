@@ -3,7 +3,9 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,7 @@ type Error struct {
 	Place   string // keys from the top, e.g. "profiles.payment.load.target"; empty for the file itself
 	Problem string // with the nearest valid word, if one is near
 	Next    string // what to write instead; may be empty
+	offset  int    // in the file, bytes
 }
 
 // Hint is what to write instead; it may be empty.
@@ -42,6 +45,11 @@ func (e *Error) Error() string {
 // Errors are all mistakes in a file, in its order; at least one.
 type Errors []*Error
 
+// sort sorts the errors by their places in the file.
+func (e Errors) sort() {
+	slices.SortStableFunc(e, func(a, b *Error) int { return cmp.Compare(a.offset, b.offset) })
+}
+
 // Error is one line: the first, and how many more there are.
 func (e Errors) Error() string {
 	if len(e) == 1 {
@@ -51,13 +59,7 @@ func (e Errors) Error() string {
 }
 
 // Unwrap lets errors.As find the first.
-func (e Errors) Unwrap() []error {
-	all := make([]error, len(e))
-	for i, one := range e {
-		all[i] = one
-	}
-	return all
-}
+func (e Errors) Unwrap() error { return e[0] }
 
 // Position is a place in a file. It is not part of the value, so any two positions
 // are equal (go-cmp calls Equal) and JSON omits them: a profile read back from a

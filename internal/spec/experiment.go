@@ -3,7 +3,9 @@
 package spec
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,7 +46,7 @@ type Variant struct {
 	SQL         *Steps    // further statements, and the statements that undo them
 	Database    []string  // options of the local stack's server, which is started with them
 	Service     []string  // flags of the local stack's service, which is started with them
-	Command     *Commands // a program, and the program that undoes it
+	Command     *Steps    // a program, and the program that undoes it
 	Readers     int       `json:"binlog_readers"` // of the binlog, as replicas are
 }
 
@@ -54,11 +56,8 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Steps are statements and the statements that undo them.
+// Steps are statements, or a program with its arguments, and what undoes them.
 type Steps struct{ Apply, Revert []string }
-
-// Commands are a program with its arguments, and the program that undoes it.
-type Commands struct{ Apply, Revert []string }
 
 // Capacity is a search for the highest rate within the SLOs, for every variant.
 type Capacity struct {
@@ -71,14 +70,10 @@ type Capacity struct {
 
 // Limits of an experiment.
 const (
-	MaxPairs      = 100
-	MaxVariants   = 8
-	MaxReaders    = 64
-	defaultPairs  = 6 // the fewest that can show a change at all
-	defaultTol    = 0.03
-	defaultTrial  = 30 * time.Second
-	maxStatements = 64
-	maxTolerance  = 0.5
+	MaxPairs     = 100
+	defaultPairs = 6 // the fewest that can show a change at all
+	defaultTol   = 0.03
+	defaultTrial = 30 * time.Second
 )
 
 // Local reports whether the variant needs the local stack, the only system that may
@@ -112,17 +107,10 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 		return p, nil
 	}
 	return p.withLoads(func(l Load) Load {
-		if c.Baseline != nil {
-			l.Baseline = *c.Baseline
-		}
-		for _, phase := range []struct {
-			from *time.Duration
-			to   *time.Duration
-		}{{c.Warmup, &l.Warmup}, {c.Ramp, &l.Ramp}, {c.Cooldown, &l.Cooldown}} {
-			if phase.from != nil {
-				*phase.to = *phase.from
-			}
-		}
+		set(&l.Baseline, c.Baseline)
+		set(&l.Warmup, c.Warmup)
+		set(&l.Ramp, c.Ramp)
+		set(&l.Cooldown, c.Cooldown)
 		if c.Hold != nil {
 			l = l.withHold(*c.Hold)
 		}
@@ -134,3 +122,61 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 func nameOf(file string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, "\\", "/")), ".json")
 }
+
+// Limits and defaults of a search for the highest rate, for the command line and for
+// experiment files. A load whose share of violations is close to the limit gets a
+// second trial; further ones would add little, as that share would not change.
+const (
+	DefaultTrials = 2   // maximum number of trials of a load that is close to the limit
+	DefaultWidth  = 0.1 // of the bracket at which the search ends, as a share of its upper bound
+
+	MaxTrials = 20
+	MinWidth  = 0.005
+	MaxWidth  = 0.5
+)
+
+// DecodeExperiment reads an experiment file, as strictly as Decode. Its error is of
+// type Errors: every mistake with its line.
+func DecodeExperiment(file string, data []byte) (Experiment, error) {
+	e := Experiment{Path: file, Digest: DigestOf(data), Name: nameOf(file), Pairs: defaultPairs, Tolerance: defaultTol}
+	if err := decode(file, data, experimentSchema(), "", func(r *reader, root *node) { r.experiment(root, &e) }); err != nil {
+		return Experiment{}, err
+	}
+	return e, nil
+}
+
+func (r *reader) experiment(n *node, e *Experiment) {
+	r.fill(n, e)
+	for i := range e.Variants {
+		c := n.get("variants").children[i]
+		r.variant(c, &e.Variants[i])
+		if slices.ContainsFunc(e.Variants[:i], func(v Variant) bool { return v.Name != "" && v.Name == e.Variants[i].Name }) {
+			r.fail(c.get("name"), "duplicate variant "+quote(e.Variants[i].Name), "")
+		}
+	}
+	if c := n.get("capacity"); c != nil {
+		e.Capacity = &Capacity{Max: MaxRate, Trial: defaultTrial, Trials: DefaultTrials, Width: DefaultWidth}
+		r.fill(c, e.Capacity)
+		if c.validTree() && e.Capacity.Max < e.Capacity.From {
+			r.fail(c.get("max"), fmt.Sprintf("max %g is less than from %g", e.Capacity.Max, e.Capacity.From), "")
+		}
+	}
+}
+
+// maxValue bounds a variable's value, which is kept in a journal.
+const maxValue = 4096
+
+// variant reads what fill does not.
+func (r *reader) variant(n *node, v *Variant) {
+	v.Global = nil
+	for _, c := range n.get("global").all() {
+		if !c.bad && (len(c.text) > maxValue || strings.ContainsFunc(c.text, func(x rune) bool { return x < ' ' })) {
+			r.fail(c, fmt.Sprintf("must be one line of at most %d bytes", maxValue), "")
+		}
+		v.Global = append(v.Global, Setting{c.name, c.text})
+	}
+	r.fill(n.get("stack").get("database"), &v.Database)
+}
+
+// WaitMetric is the metric of a class of waits; "" is all of them.
+func WaitMetric(class string) string { return strings.TrimSpace("database " + class) }

@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/wait"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/schematest"
 )
@@ -38,7 +41,7 @@ func TestDecodeExperimentReadsEveryKey(t *testing.T) {
 				Name: "all", Global: []spec.Setting{{Name: "sync_binlog", Value: "0"}, {Name: "cache.key_buffer_size", Value: "64"}},
 				SQL:      &spec.Steps{Apply: []string{"CREATE INDEX i ON t (c)"}, Revert: []string{"DROP INDEX i ON t"}},
 				Database: []string{"--skip-log-bin"}, Service: []string{"--commits", "transaction"},
-				Command: &spec.Commands{Apply: []string{"tc", "add"}, Revert: []string{"tc", "del"}}, Readers: 4,
+				Command: &spec.Steps{Apply: []string{"tc", "add"}, Revert: []string{"tc", "del"}}, Readers: 4,
 			},
 		},
 		Capacity: &spec.Capacity{From: 100, Max: 1000, Trial: 20 * time.Second, Trials: 2, Width: 0.1},
@@ -155,4 +158,24 @@ func FuzzDecodeExperiment(f *testing.F) {
 			t.Fatalf("load %+v", p.Flows[0].Load)
 		}
 	})
+}
+
+// An experiment can be decided on latency at equal load, on database time per transaction, in
+// total and by class of wait, and on costs per transaction: the schema lists them.
+func TestSchemaListsTheMetrics(t *testing.T) {
+	want := []string{"transaction p50", "transaction p95", "transaction p99", "transaction p99.9", "transaction mean", spec.WaitMetric("")}
+	for _, class := range wait.Classes() {
+		want = append(want, spec.WaitMetric(class))
+	}
+	var schema struct {
+		Properties struct {
+			Primary struct{ Items struct{ Enum []string } }
+		}
+	}
+	if err := json.Unmarshal(spec.ExperimentSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(want, metric.Costs...), schema.Properties.Primary.Items.Enum); diff != "" {
+		t.Errorf("primary (-metrics +schema):\n%s", diff)
+	}
 }

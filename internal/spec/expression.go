@@ -87,14 +87,11 @@ func (s *SLO) parseExpression(text string) (problem string) {
 
 // parseQuantile reads the N of p(N), 0 < N < 100.
 func (s *SLO) parseQuantile(text string) (problem string) {
-	n, err := strconv.ParseFloat(text, 64)
-	if !plainNumber.MatchString(text) || err != nil || n <= 0 || n >= 100 {
-		return fmt.Sprintf("percentile %s is not a number above 0 and below 100", quote(text))
-	}
 	// Shifting the decimal point in the text gives 0.999 for 99.9, which
 	// dividing by 100 does not.
+	var err error
 	s.Quantile, err = strconv.ParseFloat(text+"e-2", 64)
-	if err != nil || s.Quantile <= 0 || s.Quantile >= 1 {
+	if !plainNumber.MatchString(text) || err != nil || s.Quantile <= 0 || s.Quantile >= 1 {
 		return fmt.Sprintf("percentile %s is not a number above 0 and below 100", quote(text))
 	}
 	return ""
@@ -163,7 +160,9 @@ var promName = regexp.MustCompile(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
 // Values in single or double quotes may contain commas.
 func (s *SLO) parseMetric(key string) (problem string) {
 	name, rest, braced := strings.Cut(key, "{")
-	s.Metric = strings.TrimSpace(name)
+	if s.Metric = name; braced {
+		s.Metric = strings.TrimSpace(name)
+	}
 	if !metricName.MatchString(s.Metric) {
 		return fmt.Sprintf("%s is not the name of a metric", quote(s.Metric))
 	}
@@ -174,9 +173,5 @@ func (s *SLO) parseMetric(key string) (problem string) {
 	if !closed {
 		return fmt.Sprintf("%s has no closing brace", quote(key))
 	}
-	tags, problem := splitTags(body)
-	if problem != "" {
-		return problem
-	}
-	return s.addSelector(tags)
+	return s.addSelector(body)
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,59 +62,41 @@ func (r *reader) checkFaults(n *node, p Profile) {
 		}
 	}
 	for _, m := range p.misplacedFaults() {
-		at := n
-		if m.index >= 0 {
-			at = n.children[m.index]
-		}
-		r.fail(at, m.problem, m.hint)
+		r.fail(n.at(m.path), m.problem, m.hint)
 	}
 }
 
-// misplacedFault is a mistake in the time of one fault, or with index -1 of all.
-type misplacedFault struct {
-	index         int
-	problem, hint string
-}
-
-// misplacedFaults are the faults that the load does not outlast, as a recovery from them
-// could not be seen, and those of one node at the same time.
-func (p Profile) misplacedFaults() (all []misplacedFault) {
+// misplacedFaults are, by their numbers from 0, the faults that the load does not outlast, as a
+// recovery from them could not be seen, and those of one node at the same time.
+func (p Profile) misplacedFaults() (all []loadFault) {
 	if len(p.Faults) == 0 {
 		return nil
 	}
 	if slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Load.HoldMax > 0 }) {
-		return []misplacedFault{{-1, "faults cannot be combined with hold_max: the end of the hold must be known", "omit one of them"}}
+		return []loadFault{{"", "faults cannot be combined with hold_max: the end of the hold must be known", "omit one of them"}}
 	}
 	if !slices.IsSortedFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) }) {
-		all = append(all, misplacedFault{-1, "the faults are not in the order of their times", `sort them by "at"`})
+		all = append(all, loadFault{"", "the faults are not in the order of their times", `sort them by "at"`})
 	}
 	limit, _ := p.Limit(metric.RecoveryTime)
 	window, left := p.sinceFirstJudged()
 	for i, f := range p.Faults {
+		number := strconv.Itoa(i)
 		if needed := f.At + f.For + max(limit, Settled) + Settled; f.At >= window {
-			all = append(all, misplacedFault{i, fmt.Sprintf("%s comes after the first judged window, which has %v", f, window), "let it begin earlier"})
+			all = append(all, loadFault{number, fmt.Sprintf("%s comes after the first judged window, which has %v", f, window), "let it begin earlier"})
 		} else if needed > left {
-			all = append(all, misplacedFault{
-				i, fmt.Sprintf("the load ends %v after the start of the hold: too early to see a recovery from %s, for which it would have to last %v", left, f, needed),
+			all = append(all, loadFault{
+				number, fmt.Sprintf("the load ends %v after the start of the hold: too early to see a recovery from %s, for which it would have to last %v", left, f, needed),
 				"lengthen the hold or the cool-down, or let the fault begin or end earlier",
 			})
 		}
 		for j, g := range p.Faults[:i] {
 			if f.Node != "" && f.Node == g.Node && (g.For == 0 || f.At < g.At+g.For+Settled) {
-				all = append(all, misplacedFault{i, fmt.Sprintf("%s begins before the system can have recovered from fault %d, %s", f, j+1, g), "let it begin later"})
+				all = append(all, loadFault{number, fmt.Sprintf("%s begins before the system can have recovered from fault %d, %s", f, j+1, g), "let it begin later"})
 			}
 		}
 	}
 	return all
-}
-
-// faultsError returns the first misplaced fault as an error without a line, after an
-// override of the load.
-func (p Profile) faultsError() error {
-	for _, m := range p.misplacedFaults() {
-		return &Error{Place: p.place("faults"), Problem: m.problem, Next: m.hint}
-	}
-	return nil
 }
 
 // sinceFirstJudged is the length of the first judged window, and of the load from its start.

@@ -118,40 +118,23 @@ func (p Profile) Level(hold time.Duration) Profile {
 func (r *reader) namedFlows(n *node, p *Profile, timeout time.Duration) {
 	flows, load := n.get("flows"), n.get("load")
 	whole := r.load(load)
-	r.refuseHoldMax(load, whole)
 	p.Common = r.slos(n.get("slo"))
-	for _, c := range n.get("slo").all() {
-		if !(SLO{Metric: metricOf(c.name)}).ofRun() {
-			r.failKey(c, fmt.Sprintf("%s is judged for each flow", metricOf(c.name)), `move it to "slo" of the flows for which it must hold`)
-		}
-	}
-	r.names(flows, func(name string) (problem, hint string) {
-		if !flowName.MatchString(name) {
-			return fmt.Sprintf("flow name %s: want 1 to 32 letters, digits, hyphens or underscores, beginning with a letter or digit", quote(name)), ""
-		}
-		return "", ""
-	})
 	shares, shared := 0.0, 0
 	for _, c := range flows.all() {
 		f := Flow{Name: c.name, Timeout: timeout}
 		own, share := c.get("load"), c.get("share")
 		r.flow(c, &f)
-		if own != nil {
-			r.refuseHoldMax(own, f.Load)
-		} else if share != nil {
+		if own == nil && share != nil {
 			part := 0.0
 			r.fill(share, &part)
 			shared, shares = shared+1, shares+part
-			f.Load = whole.scaled(part)
-			r.checkShare(share, load, f.Load)
+			f.Load = whole.scaled(func(rate float64) float64 { return rate * part })
+			if faults := f.Load.check(); load != nil && load.validTree() && !share.bad && len(faults) > 0 {
+				r.fail(share, "its share of the load: "+faults[0].problem, faults[0].hint)
+			}
 		}
 		for i := range f.SLOs {
 			f.SLOs[i].Flow = f.Name
-		}
-		for _, s := range c.get("slo").all() {
-			if metric := metricOf(s.name); (SLO{Metric: metric}).ofRun() {
-				r.failKey(s, metric+" is judged for the whole run", `move it to "slo" of the profile`)
-			}
 		}
 		if share == nil || load != nil && load.validTree() {
 			r.checkOverload(c, f.Load, f.SLOs)
@@ -179,26 +162,6 @@ func (r *reader) flow(n *node, f *Flow) {
 	f.Load, f.SLOs = r.load(n.get("load")), r.slos(n.get("slo"))
 }
 
-// checkShare checks a flow's share of the profile's load.
-func (r *reader) checkShare(n, load *node, part Load) {
-	switch {
-	case load == nil && !n.parent.parent.parent.mayHave("load"):
-		r.fail(n, `the profile has no "load" to have a share of`, `add "load": {"target": 100} to the profile`)
-	case load != nil && load.validTree() && !n.bad:
-		for _, problem := range part.check(load.valid) {
-			r.fail(n, "its share of the load: "+problem.problem, problem.hint)
-			break
-		}
-	}
-}
-
-// refuseHoldMax refuses an extended hold, as the end of every flow's load must be known.
-func (r *reader) refuseHoldMax(n *node, l Load) {
-	if l.HoldMax > 0 {
-		r.fail(n.get("hold_max"), "hold_max cannot be combined with flows: the end of each flow's hold must be known", "omit it, and lengthen the hold")
-	}
-}
-
 // metricOf is the metric that a key of "slo" names.
 func metricOf(key string) string {
 	var s SLO
@@ -206,12 +169,12 @@ func metricOf(key string) string {
 	return s.Metric
 }
 
-// scaled is the load at a multiple of its rates.
-func (l Load) scaled(by float64) Load {
-	l.Target, l.Baseline.Rate = l.Target*by, l.Baseline.Rate*by
+// scaled is the load at other rates.
+func (l Load) scaled(scale func(rate float64) float64) Load {
+	l.Target, l.Baseline.Rate = scale(l.Target), scale(l.Baseline.Rate)
 	l.Stages = slices.Clone(l.Stages)
 	for i := range l.Stages {
-		l.Stages[i].Rate *= by
+		l.Stages[i].Rate = scale(l.Stages[i].Rate)
 	}
 	return l
 }

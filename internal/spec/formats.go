@@ -4,13 +4,11 @@ package spec
 
 import (
 	"fmt"
-	"io/fs"
 	"math"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,11 +26,9 @@ var formats = map[string]func(text string) (problem, hint string){
 	"latency":        span(0, maxStubLatency),
 	"offset":         wholeSeconds(0),
 	"length":         wholeSeconds(time.Second),
+	"hold":           wholeSeconds(MinHold),
 	"host":           hostFormat,
-	"host-port":      hostPortFormat,
 	"http-url":       urlFormat,
-	"script":         fileFormat(".js", ".ts"),
-	"stub-file":      fileFormat(".json"),
 	"header":         headerFormat,
 	"gauge": func(text string) (problem, hint string) {
 		if _, _, ok := (Gauge{Metric: text}).Selector(); !ok {
@@ -69,7 +65,7 @@ func wholeSeconds(least time.Duration) func(string) (problem, hint string) {
 	return func(text string) (problem, hint string) {
 		d, err := time.ParseDuration(text)
 		if err == nil && (d < least || d%time.Second != 0 || d > MaxDuration) {
-			return fmt.Sprintf("%s is not a whole number of seconds from %v to %v", quote(text), least, MaxDuration), ""
+			return fmt.Sprintf("%s is out of range: want whole seconds from %v to %v", quote(text), least, MaxDuration), ""
 		}
 		return parse(text)
 	}
@@ -80,17 +76,6 @@ func hostFormat(text string) (problem, hint string) {
 		return quote(text) + " is not a host", `write the bare name or address, e.g. "staging.example": no scheme, port, path or wildcard`
 	}
 	return "", ""
-}
-
-var hostPort = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$`)
-
-func hostPortFormat(text string) (problem, hint string) {
-	if m := hostPort.FindStringSubmatch(text); m != nil {
-		if port, err := strconv.ParseUint(m[1], 10, 16); err == nil && port > 0 {
-			return "", ""
-		}
-	}
-	return quote(text) + " is not host:port", ""
 }
 
 // urlFormat checks a URL, which holds no secret, as it is recorded.
@@ -104,23 +89,6 @@ func urlFormat(text string) (problem, hint string) {
 		shown = "the text"
 	}
 	return shown + " is not an http or https URL without user, password or token", ""
-}
-
-// fileFormat checks the path of a file below the folder of the thresholds file, with one of
-// these endings: the record holds the path, which must be valid on another machine.
-func fileFormat(endings ...string) func(string) (problem, hint string) {
-	return func(text string) (problem, hint string) {
-		clean := path.Clean(text)
-		switch {
-		case slices.Contains(strings.Split(text, "/"), ".."):
-			return quote(text) + " leaves the folder of the thresholds file", ""
-		case path.IsAbs(text), !fs.ValidPath(clean), strings.ContainsAny(text, "\\:\x00"):
-			return quote(text) + " is not a relative path", ""
-		case !slices.Contains(endings, path.Ext(clean)), strings.HasPrefix(path.Base(clean), "."):
-			return fmt.Sprintf("%s is not a %s file", quote(text), strings.Join(endings, " or ")), ""
-		}
-		return "", ""
-	}
 }
 
 // headerName is a token (RFC 9110, section 5.1).

@@ -28,19 +28,18 @@ var kinds = []struct {
 	kind      Kind
 	has       func(metric.Descriptor) bool
 	counted   string   // why no test can infer such an SLO, after "is always counted"; empty: a test can
-	ofRun     bool     // it is judged for the whole run, and not for each flow
 	ofStages  bool     // it judges how stages of the load went, and so needs some
 	operators []string // nil: those of its aggregate
 }{
 	{kind: KindSamples, has: func(d metric.Descriptor) bool {
 		return d.Name == "" || d.From(metric.SourceK6) || d.From(metric.SourceWorker) // a script registers those without a name
 	}},
-	{kind: KindGauge, has: metric.Descriptor.JudgedBySecond, counted: ", second by second", ofRun: true},
+	{kind: KindGauge, has: metric.Descriptor.JudgedBySecond, counted: ", second by second"},
 	{kind: KindLedger, has: named(metric.Ledger, metric.PersistLag), counted: ": every transaction of the run is reconciled"},
 	{kind: KindRecovery, has: named(metric.RecoveryTime), counted: countedOnce},
 	{kind: KindSettling, has: named(metric.SettleTime, metric.TimeToScale), counted: countedOnce, ofStages: true},
 	{kind: KindGoodput, has: named(metric.Goodput), counted: countedOnce, ofStages: true, operators: lowerOperators},
-	{kind: KindInvariants, has: named(metric.Invariants), counted: countedOnce, ofRun: true},
+	{kind: KindInvariants, has: named(metric.Invariants), counted: countedOnce},
 }
 
 const countedOnce = ": it is about this run as a whole"
@@ -66,9 +65,6 @@ func (s SLO) Kind() Kind { return kinds[s.row()].kind }
 
 // OfStages reports whether the SLO judges how stages of the load went.
 func (s SLO) OfStages() bool { return kinds[s.row()].ofStages }
-
-// ofRun reports whether the SLO is judged for the whole run, and not for each flow.
-func (s SLO) ofRun() bool { return kinds[s.row()].ofRun }
 
 // alwaysCounted says why no test can infer the SLO; empty where one can.
 func (s SLO) alwaysCounted() string {

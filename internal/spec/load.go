@@ -5,7 +5,6 @@ package spec
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -30,159 +29,201 @@ const (
 	rounding = 1e-9
 )
 
-// loadFault is one mistake in a load; path leads to its key in the file.
-type loadFault struct {
-	path          []string
-	problem, hint string
-}
+// loadFault is one mistake in a load; path leads to its key in the file, like stages.1.rate.
+type loadFault struct{ path, problem, hint string }
 
 // loadCheck collects faults, at most one for each value.
 type loadCheck struct {
-	valid  func(path ...string) bool // false: an error is already reported for the value
 	faults []loadFault
-	wrong  map[string]bool // paths that lead to a fault, as text
+	wrong  map[string]bool // paths of the faults
 }
 
-func (c *loadCheck) fail(problem, hint string, path ...string) {
-	c.faults = append(c.faults, loadFault{path, problem, hint})
+func (c *loadCheck) fail(path, problem, hint string) {
 	if c.wrong == nil {
 		c.wrong = map[string]bool{}
 	}
-	for i := range path {
-		c.wrong[strings.Join(path[:i+1], "/")] = true
-	}
-}
-
-// ok reports whether the value at a path is known and has no fault.
-func (c *loadCheck) ok(path ...string) bool {
-	return c.valid(path...) && !c.wrong[strings.Join(path, "/")]
+	c.faults, c.wrong[path] = append(c.faults, loadFault{path, problem, hint}), true
 }
 
 // rate checks a rate; zero says whether it may be 0.
-func (c *loadCheck) rate(v float64, zero bool, path ...string) {
+func (c *loadCheck) rate(path string, v float64, zero bool) {
 	switch {
-	case !c.valid(path...):
 	case math.IsNaN(v):
-		c.fail("rate is not a number", "", path...)
+		c.fail(path, "rate is not a number", "")
 	case v < 0 || v == 0 && !zero:
-		c.fail(fmt.Sprintf("rate %g is not above 0", v), "", path...)
+		c.fail(path, fmt.Sprintf("rate %g is not above 0", v), "")
 	case v > MaxRate:
-		c.fail(fmt.Sprintf("rate %g is more than %d per second", v, int(MaxRate)), "", path...)
+		c.fail(path, fmt.Sprintf("rate %g is more than %d per second", v, int(MaxRate)), "")
 	}
 }
 
-// duration checks a phase. Phases are whole seconds, as windows and frames are.
-func (c *loadCheck) duration(d, least time.Duration, path ...string) {
-	name := path[len(path)-1]
-	switch {
-	case !c.valid(path...):
-	case d < 0:
-		c.fail(fmt.Sprintf("%s %v is negative", name, d), "", path...)
-	case d%time.Second != 0:
-		c.fail(fmt.Sprintf("%s %v is not a whole number of seconds", name, d), "", path...)
-	case d < least:
-		c.fail(fmt.Sprintf("%s %v is less than %v", name, d, least), "", path...)
-	case d > MaxDuration:
-		c.fail(fmt.Sprintf("%s %v is more than %v", name, d, MaxDuration), "", path...)
+// length is a part of the load, which lasts that long.
+type length struct {
+	path     string
+	d, least time.Duration
+}
+
+// phaseLengths are the parts of a load with a hold, and stageLengths those of an event's shape.
+func (l Load) phaseLengths() []length {
+	return []length{
+		{"warmup", l.Warmup, 0},
+		{"baseline.for", l.Baseline.For, time.Second},
+		{"ramp", l.Ramp, 0},
+		{"hold", l.Hold, MinHold},
+		{"hold_max", l.HoldMax, 0},
+		{"cooldown", l.Cooldown, 0},
 	}
 }
 
-// phaseLength is a phase of the load by its length.
-type phaseLength struct {
-	path []string
-	d    time.Duration
+func (l Load) stageLengths() (all []length) {
+	for i, s := range l.Stages {
+		all = append(all, length{stageKey(i, "ramp"), s.Ramp, 0}, length{stageKey(i, "for"), s.For, time.Second})
+	}
+	return all
 }
 
-// total checks the total length of the phases, if each is valid.
-func (c *loadCheck) total(parts []phaseLength) {
-	sum := time.Duration(0)
+func stageKey(stage int, key string) string { return fmt.Sprintf("stages.%d.%s", stage, key) }
+
+// lengths checks parts, which are whole seconds, as windows and frames are, and their sum.
+func (c *loadCheck) lengths(parts []length) {
 	for _, p := range parts {
-		if !c.ok(p.path...) {
+		name := p.path[strings.LastIndexByte(p.path, '.')+1:]
+		switch {
+		case p.d < 0:
+			c.fail(p.path, fmt.Sprintf("%s %v is negative", name, p.d), "")
+		case p.d%time.Second != 0:
+			c.fail(p.path, fmt.Sprintf("%s %v is not a whole number of seconds", name, p.d), "")
+		case p.d < p.least:
+			c.fail(p.path, fmt.Sprintf("%s %v is less than %v", name, p.d, p.least), "")
+		case p.d > MaxDuration:
+			c.fail(p.path, fmt.Sprintf("%s %v is more than %v", name, p.d, MaxDuration), "")
+		}
+	}
+	sum, hold := time.Duration(0), time.Duration(0)
+	for _, p := range parts {
+		switch {
+		case c.wrong[p.path]:
 			return
+		case p.path == "hold":
+			hold = p.d
+		case p.path == "hold_max": // the hold with its extensions
+			p.d = max(0, p.d-hold)
 		}
 		if sum += p.d; sum > MaxDuration {
-			c.fail(fmt.Sprintf("the load up to here lasts %v, more than %v", sum, MaxDuration), "", p.path...)
+			c.fail(p.path, fmt.Sprintf("the load up to here lasts %v, more than %v", sum, MaxDuration), "")
 			return
 		}
 	}
 }
-
-// allValid is loadCheck.valid for loads that do not come from a file.
-func allValid(...string) bool { return true }
 
 // check lists the faults of a load, from the file or after an override. Relations
 // between values are checked only if each value is valid.
-func (l Load) check(valid func(path ...string) bool) []loadFault {
-	c := loadCheck{valid: valid}
+func (l Load) check() []loadFault {
+	var c loadCheck
 	if len(l.Stages) > 0 {
 		l.checkStages(&c)
 		return c.faults
 	}
-	c.rate(l.Target, false, "target")
-	c.rate(l.Baseline.Rate, false, "baseline", "rate")
-	c.duration(l.Warmup, 0, "warmup")
-	c.duration(l.Baseline.For, time.Second, "baseline", "for")
-	c.duration(l.Ramp, 0, "ramp")
-	c.duration(l.Hold, MinHold, "hold")
-	c.duration(l.HoldMax, 0, "hold_max")
-	c.duration(l.Cooldown, 0, "cooldown")
-	if c.ok("target") && c.ok("baseline", "rate") {
-		switch {
-		case l.Baseline.Rate > l.Target*(1+rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is above the target of %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
-		case l.Baseline.Rate < l.Target*BaselineShare*(1-rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target of %g", l.Baseline.Rate, BaselineShare*100, l.Target),
-				fmt.Sprintf("write at least %g", l.Target*BaselineShare), "baseline", "rate")
-		}
+	c.rate("target", l.Target, false)
+	c.rate("baseline.rate", l.Baseline.Rate, false)
+	c.lengths(l.phaseLengths())
+	switch {
+	case c.wrong["target"] || c.wrong["baseline.rate"]:
+	case l.Baseline.Rate > l.Target*(1+rounding):
+		c.fail("baseline.rate", fmt.Sprintf("baseline rate %g is above the target of %g", l.Baseline.Rate, l.Target), "")
+	case l.Baseline.Rate < l.Target*BaselineShare*(1-rounding):
+		c.fail("baseline.rate", fmt.Sprintf("baseline rate %g is less than %g %% of the target of %g", l.Baseline.Rate, BaselineShare*100, l.Target),
+			fmt.Sprintf("write at least %g", l.Target*BaselineShare))
 	}
-	if c.ok("target") && c.ok("hold") && l.Target*l.Hold.Seconds() < 1 {
-		c.fail(fmt.Sprintf("rate %g schedules no transaction in a hold of %v", l.Target, l.Hold), "", "target")
+	if !c.wrong["target"] && !c.wrong["hold"] && l.Target*l.Hold.Seconds() < 1 {
+		c.fail("target", fmt.Sprintf("rate %g schedules no transaction in a hold of %v", l.Target, l.Hold), "")
 	}
-	longest := phaseLength{[]string{"hold"}, l.Hold}
-	if l.HoldMax != 0 && c.ok("hold") && c.ok("hold_max") {
+	if l.HoldMax != 0 && !c.wrong["hold"] && !c.wrong["hold_max"] {
 		if problem, hint := l.holdMaxFault(); problem != "" {
-			c.fail(problem, hint, "hold_max")
+			c.fail("hold_max", problem, hint)
 		}
-		longest = phaseLength{[]string{"hold_max"}, l.HoldMax}
 	}
-	c.total([]phaseLength{
-		{[]string{"warmup"}, l.Warmup},
-		{[]string{"baseline", "for"}, l.Baseline.For},
-		{[]string{"ramp"}, l.Ramp},
-		{[]string{"hold"}, 0},
-		longest,
-		{[]string{"cooldown"}, l.Cooldown},
-	})
 	return c.faults
 }
 
 func (l Load) checkStages(c *loadCheck) {
-	judged, known := false, true
-	var hold time.Duration
-	var parts []phaseLength
+	judged, hold := false, time.Duration(0)
+	c.lengths(l.stageLengths())
 	for i, s := range l.Stages {
-		at := func(key string) []string { return []string{"stages", strconv.Itoa(i), key} }
-		c.duration(s.Ramp, 0, at("ramp")...)
-		c.duration(s.For, time.Second, at("for")...)
-		parts = append(parts, phaseLength{at("ramp"), s.Ramp}, phaseLength{at("for"), s.For})
-		c.rate(s.Rate, !s.Judge, at("rate")...)
-		if known = known && c.valid(at("judge")...); !s.Judge {
+		rate := stageKey(i, "rate")
+		if c.rate(rate, s.Rate, !s.Judge); !s.Judge {
 			continue
 		}
 		judged = true
-		known = known && c.ok(at("for")...)
 		hold += min(max(s.For, 0), MaxDuration)
-		if c.ok(at("rate")...) && c.ok(at("for")...) && s.Rate*s.For.Seconds() < 1 {
-			c.fail(fmt.Sprintf("rate %g schedules no transaction in %v", s.Rate, s.For), "", at("rate")...)
+		if !c.wrong[rate] && !c.wrong[stageKey(i, "for")] && s.Rate*s.For.Seconds() < 1 {
+			c.fail(rate, fmt.Sprintf("rate %g schedules no transaction in %v", s.Rate, s.For), "")
 		}
 	}
 	l.checkOverloads(c)
 	switch {
-	case !known:
 	case !judged:
-		c.fail("no stage is judged", `add "judge": true to the stages in which the SLOs must hold`, "stages")
-	case hold < MinHold:
-		c.fail(fmt.Sprintf("the judged stages last %v in total, less than %v", hold, MinHold), "", "stages")
+		c.fail("stages", "no stage is judged", `add "judge": true to the stages in which the SLOs must hold`)
+	case hold < MinHold && len(c.faults) == 0:
+		c.fail("stages", fmt.Sprintf("the judged stages last %v in total, less than %v", hold, MinHold), "")
 	}
-	c.total(parts)
+}
+
+// load reads either form of a load.
+func (r *reader) load(n *node) Load {
+	l := Load{Unit: DefaultUnit}
+	if n == nil || n.bad {
+		return l
+	}
+	stages := n.get("stages")
+	if stages == nil {
+		l.Warmup, l.Ramp, l.Hold, l.Cooldown = DefaultWarmup, DefaultRamp, DefaultHold, DefaultCooldown
+		l.Baseline.For = DefaultBaselineFor
+	}
+	r.fill(n, &l)
+	if stages == nil && n.get("baseline").get("rate") == nil {
+		l.Baseline.Rate = l.Target * DefaultBaselineShare
+	}
+	l.Even = n.get("spacing").string() == "even"
+	if !n.validTree() {
+		return l
+	}
+	for _, f := range l.check() {
+		r.fail(n.at(strings.Split(f.path, ".")...), f.problem, f.hint)
+	}
+	return l
+}
+
+// MaxLooks is the maximum number of interim looks at an undecided hold: at its end,
+// and at the end of each extension up to hold_max. The alpha of the inferred test is
+// spent over the looks, so that many of them would weaken each (docs/calibration.md).
+const MaxLooks = 4
+
+// holdMaxFault says why hold_max does not fit the hold; both are valid by themselves.
+func (l Load) holdMaxFault() (problem, hint string) {
+	if looks := l.HoldMax / max(l.Hold, 1); looks*l.Hold == l.HoldMax && looks >= 2 && looks <= MaxLooks {
+		return "", ""
+	}
+	return fmt.Sprintf("hold_max %v is not 2, 3 or %d times the hold of %v", l.HoldMax, MaxLooks, l.Hold),
+		fmt.Sprintf(`write "%v", "%v" or "%v", or omit it`, 2*l.Hold, 3*l.Hold, MaxLooks*l.Hold)
+}
+
+// withHold is the load with another hold. hold_max stays if it is a multiple of the
+// new hold too; otherwise it changes to keep the number of looks.
+func (l Load) withHold(d time.Duration) Load {
+	looks := time.Duration(1)
+	if l.HoldMax > 0 && l.Hold > 0 {
+		looks = l.HoldMax / l.Hold
+	}
+	l.Hold = d
+	switch {
+	case l.HoldMax == 0 || d <= 0:
+	case l.HoldMax == d: // nothing left to extend
+		l.HoldMax = 0
+	default:
+		if problem, _ := l.holdMaxFault(); problem != "" {
+			l.HoldMax = looks * d
+		}
+	}
+	return l
 }

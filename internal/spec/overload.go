@@ -4,6 +4,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,12 +18,7 @@ const Held = 10 * time.Second
 // Overloads reports whether the load has a stage above its target, which goodput and
 // settle_time judge.
 func (l Load) Overloads() bool {
-	for _, s := range l.Stages {
-		if s.Overload {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Stages, func(s Stage) bool { return s.Overload })
 }
 
 // stepsUp reports whether a judged part of the load begins after a lower rate.
@@ -75,7 +71,7 @@ func limitOf(slos []SLO, name string) (limit time.Duration, ok bool) {
 // the load has what these and time_to_scale judge. n holds the load's and the SLOs' keys.
 func (r *reader) checkOverload(n *node, l Load, slos []SLO) {
 	slo := n.get("slo")
-	if slo == nil || !slo.validTree() || l.Unit == "" || l.check(allValid) != nil {
+	if slo == nil || !slo.validTree() || l.Unit == "" || l.check() != nil {
 		return
 	}
 	for _, key := range []string{"load", "share"} {
@@ -171,13 +167,13 @@ func (l Load) checkOverloads(c *loadCheck) {
 		}
 	}
 	for i, s := range l.Stages {
-		at := func(key string) []string { return []string{"stages", strconv.Itoa(i), key} }
+		rate := stageKey(i, "rate")
 		switch {
-		case !s.Overload || !c.ok(at("rate")...) || !c.ok(at("overload")...):
+		case !s.Overload || c.wrong[rate]:
 		case s.Judge:
-			c.fail("a stage is judged either as a hold or as an overload", `remove "judge": an overload is judged by goodput`, at("overload")...)
+			c.fail(stageKey(i, "overload"), "a stage is judged either as a hold or as an overload", `remove "judge": an overload is judged by goodput`)
 		case s.Rate <= target:
-			c.fail(fmt.Sprintf("rate %g is not above the target of %g, the highest judged rate", s.Rate, target), `raise it, or write "judge": true instead of "overload": true`, at("rate")...)
+			c.fail(rate, fmt.Sprintf("rate %g is not above the target of %g, the highest judged rate", s.Rate, target), `raise it, or write "judge": true instead of "overload": true`)
 		}
 	}
 }

@@ -4,8 +4,8 @@ package spec
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,29 +70,23 @@ func (o Override) Apply(p Profile) (_ Profile, err error) {
 // the same proportion to it as before. The target of stages is the highest
 // judged rate. Overrides are checked like the file.
 func (p Profile) WithRate(target float64) (Profile, error) {
-	c := loadCheck{valid: allValid}
-	c.rate(target, false, "target")
+	var c loadCheck
+	c.rate("target", target, false)
 	if err := p.overrideError(c.faults); err != nil {
 		return Profile{}, err
 	}
 	before := p.Target()
 	if before <= 0 {
-		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "the load has no rate to scale", ""}})
+		return Profile{}, p.overrideError([]loadFault{{"target", "the load has no rate to scale", ""}})
 	}
 	return p.withLoads(func(l Load) Load {
 		// Multiplying first keeps whole numbers whole; the target itself is exact.
-		scale := func(rate float64) float64 {
+		return l.scaled(func(rate float64) float64 {
 			if rate == before { //nolint:staticcheck // exact on purpose
 				return target
 			}
 			return rate * target / before
-		}
-		l.Target, l.Baseline.Rate = scale(l.Target), scale(l.Baseline.Rate)
-		l.Stages = slices.Clone(l.Stages)
-		for i := range l.Stages {
-			l.Stages[i].Rate = scale(l.Stages[i].Rate)
-		}
-		return l
+		})
 	})
 }
 
@@ -104,7 +98,7 @@ func (p Profile) withLoads(change func(Load) Load) (Profile, error) {
 		if p.Named() {
 			place = []string{"flows", f.Name}
 		}
-		if err := p.overrideError(f.Load.check(allValid), place...); err != nil {
+		if err := p.overrideError(f.Load.check(), place...); err != nil {
 			return Profile{}, err
 		}
 	}
@@ -126,8 +120,8 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	if err := p.faultsError(); err != nil {
-		return Profile{}, err
+	for _, m := range p.misplacedFaults() {
+		return Profile{}, &Error{Place: p.place("faults"), Problem: m.problem, Next: m.hint}
 	}
 	if problem := p.judgedFault(); problem != "" {
 		return Profile{}, &Error{Place: p.place("load", "hold"), Problem: problem, Next: judgedHint}
@@ -141,7 +135,7 @@ func (p Profile) overrideError(faults []loadFault, of ...string) error {
 		return nil
 	}
 	f := faults[0]
-	return &Error{Place: p.place(append(append(of, "load"), f.path...)...), Problem: f.problem, Next: f.hint}
+	return &Error{Place: p.place(append(append(of, "load"), strings.Split(f.path, ".")...)...), Problem: f.problem, Next: f.hint}
 }
 
 // place is the place of a key of this profile, as in errors of the file.

@@ -65,7 +65,6 @@ func (r *reader) profile(n *node) Profile {
 	}
 	p.Invariants = r.invariants(n.get("invariants"))
 	r.stubs(n.get("stubs"), p.Stubs)
-	r.names(n.get("env"), envProblem)
 	if m := n.get("marking"); m != nil && m.kind == jsontext.KindFalse {
 		p.Marking = Marking{}
 	}
@@ -78,3 +77,37 @@ func (r *reader) profile(n *node) Profile {
 // maxThink is the longest think time of a transaction: users who pause for longer begin
 // another one.
 const maxThink = 10 * time.Minute
+
+// Marking says how the requests of a run are marked as test traffic. The zero value: not
+// at all.
+type Marking struct {
+	Header  string  `json:"header,omitempty"`  // that holds the run's id; empty: requests are not marked
+	Sampled float64 `json:"sampled,omitempty"` // share of transactions whose traceparent asks for their trace to be recorded, [0,1]
+	Baggage bool    `json:"baggage,omitempty"` // they carry baggage, which instrumented services pass on
+}
+
+// Defaults of marking.
+const (
+	DefaultMarkingHeader = "X-Assay-Run"
+	// DefaultSampled leaves enough traces to look at, without loading the tracing of a
+	// system that samples about as much in production: it obeys the flag.
+	DefaultSampled = 0.01
+)
+
+// DefaultMarking is that of a profile without the key.
+var DefaultMarking = Marking{Header: DefaultMarkingHeader, Sampled: DefaultSampled, Baggage: true}
+
+// Invariant is something that holds in the database whatever the load did, such as that
+// debits and credits add up.
+type Invariant struct {
+	Name string `json:"name"`
+	SQL  string `json:"sql"` // returns the rows that violate it: none if it holds; each ? is the run id
+}
+
+// invariants reads invariants by name, in the order of the file.
+func (r *reader) invariants(n *node) (all []Invariant) {
+	for _, c := range n.all() {
+		all = append(all, Invariant{c.name, c.text})
+	}
+	return all
+}

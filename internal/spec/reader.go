@@ -4,14 +4,14 @@ package spec
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/mask"
@@ -26,12 +26,7 @@ type reader struct {
 	lines  []int // offsets of the line feeds
 	schema *schema
 	raw    string // key of values that are not read; empty: none
-	faults []fault
-}
-
-type fault struct {
-	offset int
-	err    *Error
+	faults Errors
 }
 
 // version of the formats that this package reads.
@@ -65,31 +60,26 @@ func decode(path string, data []byte, s *schema, raw string, read func(*reader, 
 			read(r, root)
 		}
 		if len(r.faults) == 0 {
-			for _, v := range unsaid {
-				r.unexplained(v)
+			for _, v := range unsaid { // what no check has words for
+				r.fail(v.n, mask.Line(v.kind.LocalizedString(message.NewPrinter(language.English)), 2*quoteLimit), "")
 			}
 		}
 	})
 	if len(r.faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.faults, func(a, b fault) int { return cmp.Compare(a.offset, b.offset) })
-	all := make(Errors, len(r.faults))
-	for i, f := range r.faults {
-		all[i] = f.err
-	}
-	return all
+	r.faults.sort()
+	return r.faults
 }
 
 // upTo reads until there are maxFaults: nobody reads more, and each takes time and memory.
 func (r *reader) upTo(read func()) {
 	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case any(enough{}):
-			last := &Error{Path: r.path, Problem: fmt.Sprintf("more than %d mistakes: the others are not listed", maxFaults)}
-			r.faults = append(r.faults, fault{math.MaxInt, last})
-		default:
+		if p := recover(); p == any(enough{}) {
+			r.faults = append(r.faults, &Error{
+				Path: r.path, offset: math.MaxInt, Problem: fmt.Sprintf("more than %d mistakes: the others are not listed", maxFaults),
+			})
+		} else if p != nil {
 			panic(p)
 		}
 	}()
@@ -118,8 +108,7 @@ func (r *reader) add(offset int, place, problem, hint string) {
 	if len(r.faults) == maxFaults {
 		panic(enough{})
 	}
-	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Next: hint}
-	r.faults = append(r.faults, fault{offset, err})
+	r.faults = append(r.faults, &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Next: hint, offset: offset})
 }
 
 func (r *reader) lineAt(offset int) int { return 1 + sort.SearchInts(r.lines, offset) }
@@ -137,26 +126,11 @@ func (r *reader) reportDuplicates(n *node) {
 	}
 }
 
-// names checks the keys of an object, which are names.
-func (r *reader) names(n *node, check func(name string) (problem, hint string)) {
-	for _, c := range n.all() {
-		if problem, hint := check(c.name); problem != "" {
-			r.failKey(c, problem, hint)
-		}
-	}
-}
-
 // rawText is the JSON text of a value.
 func rawText(n *node, data []byte) jsontext.Value {
 	// Duplicate keys are reported elsewhere.
 	v, _ := jsontext.NewDecoder(bytes.NewReader(data[n.offset:]), jsontext.AllowDuplicateNames(true)).ReadValue()
 	return v
-}
-
-var kindWords = map[jsontext.Kind]string{
-	jsontext.KindNull: "null", jsontext.KindTrue: "true", jsontext.KindFalse: "false",
-	jsontext.KindString: "a string", jsontext.KindNumber: "a number",
-	jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "a list",
 }
 
 func likeThis(example string) string {

@@ -2,7 +2,11 @@
 
 package spec
 
-import "assay.dev/assay/internal/rulebook"
+import (
+	"cmp"
+
+	"assay.dev/assay/internal/rulebook"
+)
 
 // DefaultRules are the limits of docs/rulebook.md for a profile with these SLOs; none is
 // nil. The generator's lag has no limit: its share of each latency is measured, and
@@ -25,18 +29,10 @@ func DefaultRules(slos []SLO) Rules {
 // Limits are the profile's validity limits: its overrides, else the defaults.
 // None is nil.
 func (p Profile) Limits() Rules {
-	limits := DefaultRules(p.WholeSLOs())
-	override(&limits.GeneratorDrops, p.Rules.GeneratorDrops)
-	override(&limits.Offered, p.Rules.Offered)
-	override(&limits.GeneratorCPU, p.Rules.GeneratorCPU)
-	override(&limits.Machine, p.Rules.Machine)
-	override(&limits.CollectorShare, p.Rules.CollectorShare)
-	override(&limits.CollectorGap, p.Rules.CollectorGap)
-	return limits
-}
-
-func override[T any](limit **T, with *T) {
-	if with != nil {
-		*limit = with
+	own, limits := p.Rules, DefaultRules(p.WholeSLOs())
+	return Rules{
+		GeneratorDrops: cmp.Or(own.GeneratorDrops, limits.GeneratorDrops), Offered: cmp.Or(own.Offered, limits.Offered),
+		GeneratorCPU: cmp.Or(own.GeneratorCPU, limits.GeneratorCPU), Machine: cmp.Or(own.Machine, limits.Machine),
+		CollectorShare: cmp.Or(own.CollectorShare, limits.CollectorShare), CollectorGap: cmp.Or(own.CollectorGap, limits.CollectorGap),
 	}
 }

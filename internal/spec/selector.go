@@ -4,67 +4,42 @@ package spec
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"assay.dev/assay/internal/observe/metric"
 )
 
-// splitTags cuts tag:value,tag:value at the commas outside quotes.
-func splitTags(body string) (tags []string, problem string) {
-	start, open := 0, byte(0) // open: the quote that is not closed yet
-	for i := range len(body) {
-		switch c := body[i]; {
-		case open != 0:
-			if c == open {
-				open = 0
-			}
-		case c == '"' || c == '\'':
-			open = c
-		case c == ',':
-			tags = append(tags, body[start:i])
-			start = i + 1
-		case c == '{' || c == '}':
-			return nil, fmt.Sprintf("braces inside %s: put the value in quotes", quote(body))
-		}
-	}
-	if open != 0 {
-		return nil, fmt.Sprintf("%s has no closing quote", quote(body))
-	}
-	return append(tags, body[start:]), ""
-}
-
 // maxTags is the number of tags of a selector.
 const maxTags = 64
 
-func (s *SLO) addSelector(tags []string) (problem string) {
-	if len(tags) > maxTags {
-		return fmt.Sprintf("%d tags, the limit is %d", len(tags), maxTags)
-	}
-	for _, tag := range tags {
-		key, value, _ := strings.Cut(tag, ":")
-		key, keyOK := unquote(key)
-		value, valueOK := unquote(value)
-		if key == "" || value == "" || !keyOK || !valueOK {
-			return fmt.Sprintf("%s is not a tag:value", quote(tag))
+// tagForm is one tag:value of a selector, either of them in quotes, and the comma before the next.
+var tagForm = regexp.MustCompile(`^\s*("[^"]+"|'[^']+'|[^"':,{}]*[^"':,{}\s])\s*:\s*("[^"]+"|'[^']+'|[^"',{}]*[^"',{}\s])\s*(,|$)`)
+
+// addSelector reads tag:value,tag:value.
+func (s *SLO) addSelector(body string) (problem string) {
+	for more := true; more; {
+		m := tagForm.FindStringSubmatch(body)
+		if m == nil {
+			return quote(strings.TrimSpace(body)) + " is not tag:value, in quotes if it has commas, braces or quotes"
 		}
-		if slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == key }) {
-			return fmt.Sprintf("duplicate tag %s", quote(key))
+		l := metric.Label{Key: unquoted(m[1]), Value: unquoted(m[2])}
+		switch {
+		case slices.ContainsFunc(s.Selector, func(o metric.Label) bool { return o.Key == l.Key }):
+			return "duplicate tag " + quote(l.Key)
+		case len(s.Selector) == maxTags:
+			return fmt.Sprintf("more than %d tags", maxTags)
 		}
-		s.Selector = append(s.Selector, metric.Label{Key: key, Value: value})
+		s.Selector, body, more = append(s.Selector, l), body[len(m[0]):], m[3] == ","
 	}
 	slices.SortFunc(s.Selector, func(a, b metric.Label) int { return strings.Compare(a.Key, b.Key) })
 	return ""
 }
 
-// unquote trims spaces and one pair of quotes; ok is false if a quote is left.
-func unquote(text string) (string, bool) {
-	text = strings.TrimSpace(text)
-	for _, q := range []string{`"`, `'`} {
-		if len(text) >= 2 && strings.HasPrefix(text, q) && strings.HasSuffix(text, q) {
-			inner := text[1 : len(text)-1]
-			return inner, !strings.Contains(inner, q)
-		}
+func unquoted(text string) string {
+	if text[0] == '"' || text[0] == '\'' {
+		return text[1 : len(text)-1]
 	}
-	return text, !strings.ContainsAny(text, `"'`)
+	return text
 }

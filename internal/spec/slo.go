@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"assay.dev/assay/internal/observe/metric"
 )
 
@@ -19,8 +21,8 @@ func (r *reader) slos(n *node) []SLO {
 		var s SLO
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
 		named := problem == ""
-		if named {
-			problem, hint = r.reserved(s, n.parent)
+		if d := s.Descriptor(); named && len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
+			problem, hint = s.Metric+" has no tags to select by", ""
 		}
 		if problem != "" {
 			r.failKey(c, problem, hint)
@@ -52,37 +54,43 @@ func (s SLO) Words() []string {
 	return all
 }
 
-// reserved checks an SLO on a metric of Assay: it takes no tags, and some need a key
-// of the profile, or of its flow, that says where to read them.
-func (r *reader) reserved(s SLO, flow *node) (problem, hint string) {
-	d, read, holder := s.Descriptor(), "read", profileOf(flow)
-	if s.Kind() == KindLedger {
-		read, holder = "read back", flow
+// condition reads an SLO's condition: an expression, or k6's object that holds
+// one. named is false where the SLO's metric could not be read.
+func (r *reader) condition(n *node, s *SLO, named bool) bool {
+	if n.kind != jsontext.KindBeginObject {
+		return r.expression(n, s, named)
 	}
-	if len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
-		return s.Metric + " has no tags to select by", ""
+	ok := r.expression(n.get("threshold"), s, named)
+	if basis := n.get("basis"); basis != nil && !basis.bad {
+		s.Basis = Basis(basis.text)
+		if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
+			r.fail(basis, reason, `write "counted", or omit "basis"`)
+		}
 	}
-	return r.lacksKey(d, holder, read)
+	return ok && n.validTree()
 }
 
-// lacksKey is the problem of a metric whose key the profile, or flow, does not hold; read is
-// how the metric is read.
-func (r *reader) lacksKey(d metric.Descriptor, holder *node, read string) (problem, hint string) {
-	path := strings.Split(d.Key, ".")
-	if d.Key == "" || holder.has(path...) {
-		return "", ""
+func (r *reader) expression(n *node, s *SLO, named bool) bool {
+	if n == nil || n.bad {
+		return false
 	}
-	of := "profile"
-	if holder != profileOf(holder) {
-		of = "flow"
+	s.At = r.position(n)
+	problem := s.parseExpression(n.text)
+	d, known := builtin(s.Metric)
+	// A wrong aggregate explains more than a wrong operator or bound. It cannot be
+	// checked for a metric whose name could not be read.
+	if s.Aggregate != "" && (named || known) {
+		if mismatch := s.mismatch(d, known); mismatch != "" {
+			problem = mismatch
+		}
 	}
-	return fmt.Sprintf("%s cannot be %s: the %s has no %q", d.Name, read, of, d.Key), "add " + r.example(holder, path[0])
-}
-
-// profileOf is the profile that an object with SLOs belongs to: itself, or that of a flow.
-func profileOf(n *node) *node {
-	if n.parent != nil && n.parent.name == "flows" && n.parent.parent != nil {
-		return n.parent.parent
+	if problem == "" {
+		return true
 	}
-	return n
+	form, hint := forms(d, known), ""
+	if form != "" && !strings.HasSuffix(problem, form) {
+		hint = "use " + form
+	}
+	r.fail(n, fmt.Sprintf("%s: %s", quote(n.text), problem), hint)
+	return false
 }

@@ -30,7 +30,6 @@ func (f File) StubPath(s Stub) string {
 
 // stubs checks the stubs of a profile.
 func (r *reader) stubs(n *node, all map[string]Stub) {
-	r.names(n, nameFault("stub"))
 	names := map[string]string{}
 	for _, c := range n.all() {
 		s := all[c.name]
@@ -118,10 +117,15 @@ func (p StubPhase) Concerns(endpoint string) bool {
 
 // At is the endpoint as it answers in a phase, and the factor on its latency.
 func (e StubEndpoint) At(p StubPhase) (_ StubEndpoint, latencyFactor float64) {
-	latencyFactor = 1
 	if !p.Concerns(e.Name) {
-		return e, latencyFactor
+		return e, 1
 	}
+	return e.in(p)
+}
+
+// in is At for a phase that changes the endpoint.
+func (e StubEndpoint) in(p StubPhase) (_ StubEndpoint, latencyFactor float64) {
+	latencyFactor = 1
 	set(&latencyFactor, p.LatencyFactor)
 	set(&e.Errors, p.Errors)
 	set(&e.Hang, p.Hang)

@@ -9,12 +9,8 @@ import (
 	"time"
 )
 
-// Defaults of a stub file.
-const (
-	DefaultStubListen = "127.0.0.1:18090"
-	defaultStubSeed   = 1
-	defaultStubStatus = 200
-)
+// DefaultStubListen is where a stub listens whose file does not say so.
+const DefaultStubListen = "127.0.0.1:18090"
 
 // maxStubLatency is the longest time for which a stub works on a call.
 const maxStubLatency = 10 * time.Minute
@@ -22,7 +18,7 @@ const maxStubLatency = 10 * time.Minute
 // DecodeStub reads a stub file, as strictly as Decode. Its error is of type Errors: every
 // mistake with its line.
 func DecodeStub(file string, data []byte) (StubFile, error) {
-	s := StubFile{Path: file, Digest: DigestOf(data), Listen: DefaultStubListen, Seed: defaultStubSeed}
+	s := StubFile{Path: file, Digest: DigestOf(data), Listen: DefaultStubListen, Seed: 1}
 	if err := decode(file, data, stubSchema(), "body", func(r *reader, root *node) { r.stubFile(root, &s) }); err != nil {
 		return StubFile{}, err
 	}
@@ -34,7 +30,7 @@ func (r *reader) stubFile(n *node, s *StubFile) {
 	endpoints, phases := n.get("endpoints"), n.get("phases")
 	for i := range s.Endpoints {
 		e, c := &s.Endpoints[i], endpoints.children[i]
-		e.Status = cmp.Or(e.Status, defaultStubStatus)
+		e.Status = cmp.Or(e.Status, 200)
 		e.Limit.setBurst()
 		r.latency(c.get("latency"), &e.Latency)
 		if sum := e.failing(); c.validTree() && sum > 1 {
@@ -49,7 +45,7 @@ func (r *reader) stubFile(n *node, s *StubFile) {
 			}
 		}
 	}
-	if !n.valid("endpoints") {
+	if endpoints == nil || !endpoints.validTree() {
 		return
 	}
 	names, known := make([]string, len(s.Endpoints)), map[string]bool{}
@@ -104,16 +100,14 @@ func (e StubEndpoint) failing() float64 {
 
 // checkStubPhases reports what a phase alone does not show.
 func (r *reader) checkStubPhases(nodes []*node, s StubFile, names []string) {
-	concerned := make([]map[string]bool, len(s.Phases)) // by each phase
+	concerned := make([]map[string]bool, len(s.Phases)) // endpoints, by each phase
 	for i, p := range s.Phases {
 		concerned[i] = map[string]bool{}
+		if len(p.Endpoints) == 0 {
+			p.Endpoints = names
+		}
 		for _, name := range p.Endpoints {
 			concerned[i][name] = true
-		}
-		if len(p.Endpoints) == 0 {
-			for _, name := range names {
-				concerned[i][name] = true
-			}
 		}
 		if problem, hint := s.phaseFault(i, concerned); problem != "" {
 			r.fail(nodes[i], problem, hint)
@@ -123,18 +117,18 @@ func (r *reader) checkStubPhases(nodes []*node, s StubFile, names []string) {
 
 // phaseFault is what is wrong with a phase; concerned are the endpoints of each up to it.
 func (s StubFile) phaseFault(i int, concerned []map[string]bool) (problem, hint string) {
-	p, ofAll := s.Phases[i], s.Phases[i]
-	ofAll.Endpoints = nil
+	p := s.Phases[i]
 	for _, e := range s.Endpoints {
-		if changed, _ := e.At(ofAll); concerned[i][e.Name] && changed.failing() > 1 {
+		if changed, _ := e.in(p); concerned[i][e.Name] && changed.failing() > 1 {
 			return fmt.Sprintf("in this phase errors, hang and reset of %s add up to %g, more than all calls", quote(e.Name), changed.failing()), ""
 		}
 	}
 	for j, q := range s.Phases[:i] {
+		shared := func(e StubEndpoint) bool { return concerned[i][e.Name] && concerned[j][e.Name] }
 		switch {
 		case q.Name == p.Name:
 			return "duplicate phase " + quote(p.Name), ""
-		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, func(e StubEndpoint) bool { return concerned[i][e.Name] && concerned[j][e.Name] }):
+		case p.From < q.End() && q.From < p.End() && slices.ContainsFunc(s.Endpoints, shared):
 			return fmt.Sprintf("phase %s begins before phase %s of the same endpoint has ended", quote(p.Name), quote(q.Name)), `change "from" or "for"`
 		}
 	}

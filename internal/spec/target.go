@@ -5,6 +5,7 @@ package spec
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,14 +26,7 @@ func (f File) Allows(host string, extra []string) bool {
 	if addr, err := netip.ParseAddr(h); err == nil && addr.IsLoopback() {
 		return true
 	}
-	for _, list := range [][]string{f.Targets, extra} {
-		for _, listed := range list {
-			if normalHost(listed) == h {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(f.Targets, extra), func(listed string) bool { return normalHost(listed) == h })
 }
 
 // normalHost is the host in lower case without port, brackets and final dot;

@@ -75,61 +75,19 @@ func (n *node) string() string {
 	return n.text
 }
 
-// step is a member of an object, an element of an array by its index, or nil.
-func (n *node) step(name string) *node {
-	if i, err := strconv.Atoi(name); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
-		return n.children[i]
-	}
-	return n.get(name)
-}
-
 // at follows keys (and indices of arrays) as far as the file has them.
 func (n *node) at(path ...string) *node {
 	for _, name := range path {
-		next := n.step(name)
+		next := n.get(name)
+		if i, err := strconv.Atoi(name); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
+			next = n.children[i]
+		}
 		if next == nil {
 			return n
 		}
 		n = next
 	}
 	return n
-}
-
-// mayHave reports whether an object has a key, possibly misspelt.
-func (n *node) mayHave(key string) bool {
-	return n.get(key) != nil || slices.Contains(n.unresolved, key) || slices.Contains(n.unresolved, "")
-}
-
-// has reports whether an object has the value at a path of keys, any of which may be
-// misspelt.
-func (n *node) has(path ...string) bool {
-	for _, key := range path {
-		if !n.mayHave(key) {
-			return false
-		}
-		next := n.get(key)
-		if next == nil {
-			return true
-		}
-		n = next
-	}
-	return true
-}
-
-// valid reports whether the value at a path is known: no error is reported for it or
-// above it, and if it is missing, no misspelt key may stand for it.
-func (n *node) valid(path ...string) bool {
-	for _, name := range path {
-		next := n.step(name)
-		switch {
-		case next == nil:
-			return !n.mayHave(name)
-		case next.bad:
-			return false
-		}
-		n = next
-	}
-	return n.validTree()
 }
 
 // validTree reports whether a value and all values in it are without errors.
@@ -144,7 +102,7 @@ func (n *node) within(key string) bool {
 
 // place is the path of keys from the top, e.g. profiles.payment.load.stages[1].
 func (n *node) place() string {
-	if n.parent == nil {
+	if n == nil || n.parent == nil {
 		return ""
 	}
 	before := n.parent.place()
@@ -165,28 +123,25 @@ func joinPlace(before, key string) string {
 	return before + "." + key
 }
 
-// parser builds the tree. open is the innermost open container, which is the place of
-// syntax errors.
+// parser builds the tree.
 type parser struct {
+	path string
 	data []byte
 	dec  *jsontext.Decoder
-	open *node
+	open *node  // the innermost open container, which is the place of errors
 	raw  string // key of values that are not read, and so of any length; empty: none
 }
 
 // parse reads the whole file. It ends at the first syntax error, which includes
 // invalid UTF-8. raw is the key of values that are of any length; empty: none.
 func parse(path string, data []byte, raw string) (*node, *Error) {
-	fail := func(offset int, place, problem string) *Error {
-		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
+	p := &parser{path: path, data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true)), raw: raw}
+	switch {
+	case len(data) > MaxBytes:
+		return nil, p.fail(0, fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), MaxBytes))
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, p.fail(0, "the file is empty")
 	}
-	if len(data) > MaxBytes {
-		return nil, fail(0, "", fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), MaxBytes))
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, fail(0, "", "the file is empty")
-	}
-	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true)), raw: raw}
 	root := &node{}
 	err := p.value(root, 0)
 	if err == nil {
@@ -194,33 +149,26 @@ func parse(path string, data []byte, raw string) (*node, *Error) {
 			return root, nil
 		}
 		if err == nil {
-			return nil, fail(p.next(), "", "unexpected data after the end of the object")
+			return nil, p.fail(p.next(), "unexpected data after the end of the object")
 		}
 	}
-	place := ""
-	if p.open != nil {
-		place = p.open.place()
-	}
-	var large *sizeError
+	var own *Error
 	var syntax *jsontext.SyntacticError
 	switch {
-	case errors.As(err, &large):
-		return nil, fail(large.offset, place, large.problem)
+	case errors.As(err, &own):
+		return nil, own
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "unexpected end of file")
+		return nil, p.fail(len(bytes.TrimRight(data, " \t\r\n")), "unexpected end of file")
 	case errors.As(err, &syntax):
-		return nil, fail(int(syntax.ByteOffset), place, "not JSON: "+oneLine(syntax.Err.Error()))
+		return nil, p.fail(int(syntax.ByteOffset), "not JSON: "+oneLine(syntax.Err.Error()))
 	}
-	return nil, fail(p.next(), place, "not JSON: "+oneLine(err.Error()))
+	return nil, p.fail(p.next(), "not JSON: "+oneLine(err.Error()))
 }
 
-// sizeError ends the reading of a file.
-type sizeError struct {
-	offset  int
-	problem string
+func (p *parser) fail(offset int, problem string) *Error {
+	line := 1 + bytes.Count(p.data[:min(max(offset, 0), len(p.data))], []byte("\n"))
+	return &Error{Path: p.path, Line: line, Place: p.open.place(), Problem: problem}
 }
-
-func (e *sizeError) Error() string { return e.problem }
 
 // value reads the next value into n, whose parent and name are set: place needs them
 // when an error occurs deeper down.
@@ -239,7 +187,7 @@ func (p *parser) value(n *node, depth int) error {
 		n.text = tok.String()
 	case jsontext.KindBeginObject, jsontext.KindBeginArray:
 		if depth == maxDepth {
-			return &sizeError{n.offset, fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+			return p.fail(n.offset, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 		}
 		return p.members(n, depth)
 	}
@@ -264,7 +212,7 @@ func (p *parser) members(n *node, depth int) error {
 			return nil
 		}
 		if len(n.children)+len(n.duplicates) == limit {
-			return &sizeError{p.next(), fmt.Sprintf("has more than %d elements", limit)}
+			return p.fail(p.next(), fmt.Sprintf("has more than %d elements", limit))
 		}
 		c := &node{parent: n, index: len(n.children)}
 		if n.kind == jsontext.KindBeginObject {
@@ -295,10 +243,6 @@ func (p *parser) next() int {
 		i++
 	}
 	return i
-}
-
-func lineOf(data []byte, offset int) int {
-	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

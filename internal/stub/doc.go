@@ -3,20 +3,12 @@
 // (spec.StubFile), which its phases change for a part of the run.
 //
 // A call is worked on for a latency that is drawn from the seed, the endpoint and the number
-// of the call in the run, so that a run can be repeated. Of an endpoint with a limited
-// concurrency further calls wait in a queue, first come, first served; a call whose caller
+// of the call in the run, so that a run can be repeated. At an endpoint with a limited
+// concurrency, further calls wait in a queue, first come, first served; a call whose caller
 // has left keeps its place, and is worked on, as in a real bank: this is what makes retries
 // keep an overload alive.
 //
 // Input: a stub file, and a run that tells its id and the start of its load (package
 // observe/collect/stubs has the protocol). Output: HTTP responses, counts by endpoint, and a
 // ledger of the run's calls.
-//
-//	draw.go      what becomes of a call
-//	station.go   the slots of an endpoint, and the queue before them
-//	endpoint.go  answers the calls of one endpoint, and counts them
-//	ledger.go    the calls of the run
-//	session.go   the run's clock: which phase holds
-//	control.go   the endpoints for the run
-//	serve.go     listens, and stops
 package stub

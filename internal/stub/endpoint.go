@@ -3,6 +3,7 @@ package stub
 import (
 	"context"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -82,10 +83,7 @@ func (e *endpoint) state() stubs.Counts {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.counts
-	c.Calls = make(map[string]int64, len(e.counts.Calls))
-	for outcome, n := range e.counts.Calls {
-		c.Calls[outcome] = n
-	}
+	c.Calls = maps.Clone(e.counts.Calls)
 	c.Queue, c.Working = int64(len(e.station.queue)), int64(e.station.working)
 	return c
 }

@@ -103,19 +103,6 @@ func (s *Stub) State() stubs.State {
 	return state
 }
 
-func (s *Stub) clear(run string, now time.Time) {
-	s.book.clear()
-	for _, e := range s.endpoints {
-		e.clear(run, now)
-	}
-}
-
-func (s *Stub) freeze() {
-	for _, e := range s.endpoints {
-		e.freeze()
-	}
-}
-
 // Options are those of Run.
 type Options struct {
 	File        spec.StubFile

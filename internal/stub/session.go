@@ -1,7 +1,6 @@
 package stub
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +33,10 @@ func (s *session) begin(b stubs.Begin) (busy string) {
 		return s.run
 	case s.run == "":
 		s.run, s.t0 = b.Run, time.Time{}
-		s.stub.clear(b.Run, now)
+		s.stub.book.clear()
+		for _, e := range s.stub.endpoints {
+			e.clear(b.Run, now)
+		}
 		s.expiry = time.AfterFunc(lease, func() { s.end(b.Run) })
 	default:
 		s.expiry.Reset(lease)
@@ -90,9 +92,11 @@ func (s *session) end(run string) {
 	for _, t := range s.phases {
 		t.Stop()
 	}
-	s.phases = slices.Delete(s.phases, 0, len(s.phases))
+	s.phases = nil
 	s.apply()
-	s.stub.freeze()
+	for _, e := range s.stub.endpoints {
+		e.freeze()
+	}
 }
 
 func (s *session) current() string {

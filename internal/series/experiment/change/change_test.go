@@ -111,7 +111,7 @@ func everything(file string) spec.Variant {
 			{Name: "general_log", Value: "ON"},
 		},
 		SQL:     &spec.Steps{Apply: []string{"CREATE INDEX i ON shop.orders (c)"}, Revert: []string{"DROP INDEX i ON shop.orders"}},
-		Command: &spec.Commands{Apply: []string{"touch", file}, Revert: []string{"rm", "-f", file}},
+		Command: &spec.Steps{Apply: []string{"touch", file}, Revert: []string{"rm", "-f", file}},
 		Readers: 2,
 	}
 }
@@ -184,7 +184,7 @@ func (b fixture) interrupted(t *testing.T) {
 			Apply:  []string{"INSERT INTO shop.orders SELECT 4711, SLEEP(600)"},
 			Revert: []string{"DELETE FROM shop.orders WHERE id = 4711"},
 		}},
-		"a command": {Name: "B", Command: &spec.Commands{
+		"a command": {Name: "B", Command: &spec.Steps{
 			Apply:  []string{"sh", "-c", fmt.Sprintf("(sleep 600; touch %s) & wait", file)},
 			Revert: []string{"rm", "-f", file},
 		}},
