@@ -213,9 +213,8 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err != nil {
 		return nil, err
 	}
-	runs, err := trial.Certification{
-		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.Out, Seed: f.ChooseSeed(c), Outputs: f.k6Out,
-	}.Runs(shared)
+	shared.Overrides, shared.Scope, shared.Seed, shared.Outputs = change.Texts(), f.scope, f.ChooseSeed(c), f.k6Out
+	runs, err := trial.Runs(shared, profiles, f.Out)
 	for i := range runs {
 		runs[i].ID, runs[i].Attempt = cmp.Or(f.id, runs[i].ID), cmp.Or(f.attempt, runs[i].Attempt)
 	}

@@ -108,15 +108,15 @@ func (f *experimentFlags) plan(c *cobra.Command, path string) (*experiment.Sessi
 }
 
 func (f *experimentFlags) overrides(c *cobra.Command) experiment.Overrides {
-	o := experiment.Overrides{SkipCapacity: f.skipCapacity}
-	if c.Flags().Changed("pairs") {
-		o.Pairs = &f.pairs
+	return experiment.Overrides{
+		SkipCapacity: f.skipCapacity, Pairs: given(c, "pairs", &f.pairs), Workers: given(c, "workers", &f.Workers), Seed: given(c, "seed", &f.Seed),
 	}
-	if c.Flags().Changed("workers") {
-		o.Workers = &f.Workers
+}
+
+// given is the value of an option of the command line; nil: it is not there.
+func given[T any](c *cobra.Command, name string, value *T) *T {
+	if !c.Flags().Changed(name) {
+		return nil
 	}
-	if c.Flags().Changed("seed") {
-		o.Seed = &f.Seed
-	}
-	return o
+	return value
 }

@@ -24,7 +24,13 @@ machine, with the workers in a cluster: assay certify --engine kubernetes.`,
 		Example: `  assay kubernetes rbac --kubernetes-namespace load | kubectl apply -f -   # once, by an administrator
   assay kubernetes certify checkout --workers 20 --target http://shop.prod.svc:8080 --allow-target shop.prod.svc`,
 	})
-	c.AddCommand(newKubernetesCertify(), newKubernetesRBAC(), newCoordinate(), newExport(), newInterrupt())
+	c.AddCommand(newKubernetesCertify(), newKubernetesRBAC(), newCoordinate(),
+		inPod("export", "Write the run folder of the coordinator's pod to stdout", cli.NoArguments, func(c *cobra.Command, _ []string) error {
+			return incluster.Export(c.OutOrStdout())
+		}),
+		inPod("interrupt", "Interrupt the run of the coordinator's pod", cli.NoArguments, func(*cobra.Command, []string) error {
+			return incluster.Interrupt()
+		}))
 	return c
 }
 
@@ -64,25 +70,25 @@ the pods behind a Service, to read the metrics of each.`,
 	return c
 }
 
-// The commands of the coordinator's pod, in its manifest and run by `assay kubernetes certify`.
-
-// inCoordinator refuses such a command elsewhere, where its files are those of others.
-func inCoordinator(c *cobra.Command) error {
-	if coordinatorPod() != nil {
-		return nil
+// inPod is a hidden command of the coordinator's pod, which its manifest or `assay kubernetes
+// certify` runs. It is refused elsewhere, where its files are those of others.
+func inPod(use, short string, arguments cobra.PositionalArgs, do func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Hidden: true, Short: short, Args: arguments,
+		RunE: func(c *cobra.Command, args []string) error {
+			if coordinatorPod() == nil {
+				return cli.Usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
+			}
+			return do(c, args)
+		},
 	}
-	return cli.Usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
 }
 
 func newCoordinate() *cobra.Command {
 	folder := ""
-	c := &cobra.Command{
-		Use: "coordinate -- COMMAND", Hidden: true, Short: "Run a command as the coordinator in its pod, and hold its record",
-		Args: cli.Arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := inCoordinator(c); err != nil {
-				return err
-			}
+	c := inPod("coordinate -- COMMAND", "Run a command as the coordinator in its pod, and hold its record",
+		cli.Arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
+		func(c *cobra.Command, args []string) error {
 			if err := incluster.Prepare(folder); err != nil {
 				return err
 			}
@@ -92,32 +98,7 @@ func newCoordinate() *cobra.Command {
 			code := cli.Execute(c.Context(), newRoot(), append(args, "--out", incluster.RunFolder), io.Discard, c.ErrOrStderr())
 			incluster.Hold(c.Context(), c.ErrOrStderr())
 			return cli.ExitWith(code)
-		},
-	}
+		})
 	c.Flags().StringVar(&folder, "folder", ".", "folder of the project to run in")
 	return c
-}
-
-func newExport() *cobra.Command {
-	return &cobra.Command{
-		Use: "export", Hidden: true, Short: "Write the run folder of the coordinator's pod to stdout", Args: cli.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := inCoordinator(c); err != nil {
-				return err
-			}
-			return incluster.Export(c.OutOrStdout())
-		},
-	}
-}
-
-func newInterrupt() *cobra.Command {
-	return &cobra.Command{
-		Use: "interrupt", Hidden: true, Short: "Interrupt the run of the coordinator's pod", Args: cli.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := inCoordinator(c); err != nil {
-				return err
-			}
-			return incluster.Interrupt()
-		},
-	}
 }

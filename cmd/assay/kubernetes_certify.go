@@ -194,7 +194,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 		return j, err
 	}
 	j = incluster.Job{
-		Name: s.Name, Namespace: target.Namespace, Image: s.Image, ServiceAccount: cluster.CoordinatorAccount, Patch: s.Patch,
+		Name: s.Name, Namespace: target.Namespace, Image: s.Image, Patch: s.Patch,
 	}
 	if j.Resources, err = resources("--coordinator-cpu", f.cpu, "--coordinator-memory", f.memory); err != nil {
 		return j, err
@@ -237,7 +237,7 @@ func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[s
 // pack packs the files that a run reads: thresholds, what its script opens, and those of its
 // stubs. folder is that of the thresholds in the package.
 func pack(ctx context.Context, o run.Options) (files []byte, folder string, err error) {
-	// Of the database that the script finds in the cluster.
+	// The script finds the database of the cluster, which may not be known here.
 	dsn, nodes := cmp.Or(o.DSN, fleet.PlaceholderDSN), cmp.Or(o.Nodes, fleet.PlaceholderNodes)
 	archive, err := fleet.Archive(ctx, o.Executable, fleet.MainOf(o.File, o.Profile), fleet.Environment(o.Profile, o.Target, o.ID, o.Seed, dsn, nodes))
 	if err != nil {

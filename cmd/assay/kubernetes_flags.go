@@ -43,21 +43,16 @@ const (
 )
 
 func (f *kubernetesFlags) add(c *cobra.Command) {
-	f.addCluster(c)
 	fs := c.Flags()
+	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: KUBECONFIG, ~/.kube/config, or this pod's service account)")
+	fs.StringVar(&f.Context, "kubernetes-context", "", "context of that file (default: its current one)")
+	fs.StringVar(&f.Namespace, "kubernetes-namespace", "", "namespace (default: the context's)")
 	fs.StringVar(&f.name, "kubernetes-name", "", "name of the run's objects; a second run of the same name is refused (default: assay-PROFILE)")
 	fs.StringVar(&f.image, "kubernetes-image", "", "image with this program, of the same build (default: ASSAY_IMAGE)")
 	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
 	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
 	fs.StringVar(&f.patch, "kubernetes-patch", "", "YAML file with strategic merge patches of the manifests, such as tolerations or image pull secrets")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine "+engineNames(engine.inCluster)+", and do nothing")
-}
-
-func (f *kubernetesFlags) addCluster(c *cobra.Command) {
-	fs := c.Flags()
-	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: KUBECONFIG, ~/.kube/config, or this pod's service account)")
-	fs.StringVar(&f.Context, "kubernetes-context", "", "context of that file (default: its current one)")
-	fs.StringVar(&f.Namespace, "kubernetes-namespace", "", "namespace (default: the context's)")
 }
 
 // nameOf is the name of a profile's run.

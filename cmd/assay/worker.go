@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -48,13 +49,18 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), cli.Messages{To: c.ErrOrStderr()}
-			if status != "" {
-				crash.Go(func() {
-					if err := worker.ServeStatus(c.Context(), status); err != nil {
-						cli.PrintError(c.ErrOrStderr(), err)
-					}
-				})
+			if status == "" {
+				return work(c, o)
 			}
+			ctx, cancel := context.WithCancel(c.Context())
+			var answering crash.Group
+			defer answering.Wait()
+			defer cancel()
+			answering.Go(func() {
+				if err := worker.ServeStatus(ctx, status); err != nil {
+					cli.PrintError(c.ErrOrStderr(), err)
+				}
+			})
 			return work(c, o)
 		},
 	}

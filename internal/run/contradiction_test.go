@@ -40,7 +40,7 @@ func TestWorkerThatContradictsItself(t *testing.T) {
 	keys := wire.NewKeys("run", "token")
 	atOnce, cancel := context.WithCancel(t.Context()) // no process is to be waited for
 	cancel()
-	o := &Options{ID: "run", Dir: dir, Profile: p, Workers: 2, Progress: func(Event) {}, ForceStop: atOnce, Log: slog.New(slog.DiscardHandler)}
+	o := &Options{ID: "run", Dir: dir, Task: Task{Profile: p, Workers: 2}, Progress: func(Event) {}, ForceStop: atOnce, Log: slog.New(slog.DiscardHandler)}
 	in := newIntake(p, nil)
 	in.writer, in.checker = w, record.NewChecker(planned)
 	c := &crew{Options: o, receiver: in.receiver(o, keys), coordinator: fleet.NewCoordinator(fleet.Options{Keys: keys})}

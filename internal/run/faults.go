@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"assay.dev/assay/internal/crash"
@@ -52,13 +51,11 @@ func CheckFaults(ctx context.Context, p spec.Profile, nodes Nodes) error {
 
 // injector injects the profile's faults during the load, and ends them.
 type injector struct {
-	nodes  Nodes
-	faults []spec.Fault
-	start  time.Time // of the first judged window
-	note   func(text string)
-
-	mu      sync.Mutex
-	facts   []record.Fault
+	nodes   Nodes
+	faults  []spec.Fault
+	start   time.Time // of the first judged window
+	note    func(text string)
+	facts   []record.Fault // each is that of a goroutine until these have ended
 	running crash.Group
 	cancel  context.CancelFunc
 }
@@ -67,34 +64,31 @@ type injector struct {
 // end ends those that still last.
 func inject(ctx context.Context, o *Options, start time.Time) *injector {
 	i := &injector{nodes: o.FaultNodes, faults: o.Profile.Faults, start: start, note: o.step, facts: make([]record.Fault, len(o.Profile.Faults))}
-	if len(i.faults) == 0 {
-		return i
-	}
 	ctx, i.cancel = context.WithCancel(ctx)
-	for n, f := range i.faults {
-		i.running.Go(func() { i.run(ctx, n, f) })
+	for n := range i.faults {
+		i.running.Go(func() { i.run(ctx, n) })
 	}
 	return i
 }
 
 // run injects one fault at its time, and ends it.
-func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
+func (i *injector) run(ctx context.Context, n int) {
+	f, fact := i.faults[n], &i.facts[n]
 	if !sleep(ctx, time.Until(i.start.Add(f.At))) {
+		fact.Error = "the load ended before its time"
 		return
 	}
 	// What is down already would be killed once more without any effect.
 	if f.Node != "" {
 		if err := i.nodes.Ready(ctx, f.Node); err != nil {
-			i.set(n, func(fact *record.Fault) { fact.Error = withHint(err, "; %s") })
+			fact.Error = withHint(err, "; %s")
 			return
 		}
 	}
 	i.note("injecting the fault: " + f.String())
-	// Before the action: it may be killed with this process half-way.
-	at := time.Now()
-	i.set(n, func(fact *record.Fault) { fact.At = i.clock(at) })
+	fact.At = i.clock(time.Now())
 	err := i.act(context.WithoutCancel(ctx), f, f.Do, f.Run)
-	i.set(n, func(fact *record.Fault) { fact.Done, fact.Error = i.clock(time.Now()), withHint(err, "; %s") })
+	fact.Done, fact.Error = i.clock(time.Now()), withHint(err, "; %s")
 	if f.For > 0 && sleep(ctx, time.Until(i.start.Add(f.At+f.For))) {
 		i.finish(context.WithoutCancel(ctx), n)
 	}
@@ -102,21 +96,17 @@ func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
 
 // finish ends a fault that was begun, unless it has been ended.
 func (i *injector) finish(ctx context.Context, n int) {
-	f := i.faults[n]
-	i.mu.Lock()
-	fact := i.facts[n]
-	i.mu.Unlock()
+	f, fact := i.faults[n], &i.facts[n]
 	if fact.At.IsZero() || !fact.Ended.IsZero() && fact.EndError == "" || !f.Ends() {
 		return
 	}
 	i.note("ending the fault: " + f.String())
-	ended, err := time.Now(), i.act(ctx, f, spec.DoStart, f.Undo)
+	fact.Ended = i.clock(time.Now())
+	err := i.act(ctx, f, spec.DoStart, f.Undo)
 	if err != nil && f.Node != "" {
 		err = hint.With(err, "bring it back: assay-lab stack node start "+f.Node)
 	}
-	i.set(n, func(fact *record.Fault) {
-		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), withHint(err, "; %s")
-	})
+	fact.EndDone, fact.EndError = i.clock(time.Now()), withHint(err, "; %s")
 }
 
 // act does something to a node, or runs a command. A panic of it is an error.
@@ -133,12 +123,6 @@ func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []s
 	return i.nodes.Do(ctx, f.Node, do)
 }
 
-func (i *injector) set(n int, change func(*record.Fault)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	change(&i.facts[n])
-}
-
 // clock is an instant on the record's clock, which follows the monotonic one from the
 // start of the load.
 func (i *injector) clock(at time.Time) time.Time {
@@ -153,29 +137,20 @@ func (i *injector) end(ctx context.Context) []record.Fault {
 	}
 	i.cancel()
 	i.running.Wait()
-	ctx = context.WithoutCancel(ctx)
 	for n := range i.faults {
-		i.finish(ctx, n)
-	}
-	for n := range i.facts {
-		if fact := &i.facts[n]; fact.At.IsZero() && fact.Error == "" {
-			fact.Error = "the load ended before its time"
-		}
+		i.finish(context.WithoutCancel(ctx), n)
 	}
 	return i.facts
 }
 
 // undoFaults begins to end the faults of a profile, of which it is not known which last.
 func undoFaults(ctx context.Context, o *Options, start time.Time) *injector {
-	i := &injector{nodes: o.FaultNodes, faults: o.Profile.Faults, start: start, cancel: func() {}}
-	for range i.faults {
-		i.facts = append(i.facts, record.Fault{Error: "the coordinator was killed: it is not known what was injected"})
-	}
+	i := &injector{nodes: o.FaultNodes, faults: o.Profile.Faults, start: start, cancel: func() {}, facts: make([]record.Fault, len(o.Profile.Faults))}
 	i.running.Go(func() {
 		for n, f := range i.faults {
+			i.facts[n].Error = "the coordinator was killed: it is not known what was injected"
 			if f.Ends() {
-				err := i.act(context.WithoutCancel(ctx), f, spec.DoStart, f.Undo)
-				i.set(n, func(fact *record.Fault) { fact.EndError = withHint(err, "; %s") })
+				i.facts[n].EndError = withHint(i.act(context.WithoutCancel(ctx), f, spec.DoStart, f.Undo), "; %s")
 			}
 		}
 	})

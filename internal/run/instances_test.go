@@ -66,7 +66,7 @@ func TestSharesNode(t *testing.T) {
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	_, service := shop()
-	o := Options{Target: "http://shop.prod.svc", TargetService: service}
+	o := System{Target: "http://shop.prod.svc", TargetService: service}
 	urls, err := o.instances()(t.Context())
 	if err != nil || strings.Join(urls, " ") != "http://10.0.0.1:8080/metrics" {
 		t.Errorf("%q, %v", urls, err)
@@ -75,7 +75,7 @@ func TestInstances(t *testing.T) {
 	if o.instances() != nil {
 		t.Error("instances that serve HTTPS are read one by one")
 	}
-	if (Options{Target: "http://127.0.0.1:1"}).instances() != nil {
+	if (System{Target: "http://127.0.0.1:1"}).instances() != nil {
 		t.Error("instances of an address")
 	}
 }

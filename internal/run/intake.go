@@ -21,7 +21,7 @@ type intake struct {
 	writer  *record.Writer
 	checker *record.Checker
 	watch   *watcher
-	looks   *looks // nil: the plan has a single look
+	looks   *looks
 	delays  *receiver.Delays
 	view    *view // nil: none
 
@@ -34,7 +34,7 @@ type intake struct {
 // newIntake is that of a run of a profile, with these replicas.
 func newIntake(p spec.Profile, readers []string) *intake {
 	return &intake{
-		watch: newWatcher(p.Abort, len(readers)), delays: receiver.NewDelays(),
+		watch: newWatcher(p.Abort, len(readers)), looks: &looks{}, delays: receiver.NewDelays(),
 		contradictions: make(chan string, 1), failures: make(chan error, 1),
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -12,11 +13,11 @@ import (
 // Live is the last whole second of the load, for the console. It has no part in the
 // verdict.
 type Live struct {
-	Scheduled, Completed, Failed, TimedOut, Dropped float64
-	P95                                             float64 // ms, of the last five seconds
-	HasP95                                          bool
-	PersistLag                                      float64 // ms, the latest reading of the last five seconds
-	HasPersistLag                                   bool
+	Ended         [4]float64 // transactions, by metric.Outcomes
+	P95           float64    // ms, of the last five seconds
+	HasP95        bool
+	PersistLag    float64 // ms, the latest reading of the last five seconds
+	HasPersistLag bool
 }
 
 // watcher keeps the last seconds of the workers' frames.
@@ -68,12 +69,12 @@ func (w *watcher) add(f metric.Frame) {
 	w.latest = max(w.latest, f.Second)
 	for _, p := range f.Points {
 		switch name := p.Series.Name; name {
-		case metric.TransactionsScheduled:
-			w.second(f.Second).live.Scheduled += p.Value
 		case metric.TransactionDuration:
 			w.second(f.Second).hist.Merge(p.Hist)
 		case metric.Transactions:
-			w.second(f.Second).live.count(p.Series.Label("outcome"), p.Value)
+			if i := slices.Index(metric.Outcomes, p.Series.Label("outcome")); i >= 0 {
+				w.second(f.Second).live.Ended[i] += p.Value
+			}
 		default:
 			// Requests are counted in the second of their transaction's arrival, which
 			// may be long ago; an abort condition is about those that end now.
@@ -127,19 +128,6 @@ func (w *watcher) second(second int64) *liveSecond {
 		}
 	}
 	return s
-}
-
-func (l *Live) count(outcome string, n float64) {
-	switch outcome {
-	case metric.Completed:
-		l.Completed += n
-	case metric.Failed:
-		l.Failed += n
-	case metric.TimedOut:
-		l.TimedOut += n
-	case metric.Dropped:
-		l.Dropped += n
-	}
 }
 
 // abortCondition returns the first abort condition that held throughout its span, which ends

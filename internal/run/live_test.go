@@ -44,7 +44,7 @@ func TestWatcherIgnoresOtherSenders(t *testing.T) {
 	points := []metric.Point{
 		metric.CounterPoint(metric.NewSeries("http_req_failed.occurred", ""), 10),
 		metric.CounterPoint(metric.NewSeries("http_req_failed.total", ""), 10),
-		metric.CounterPoint(metric.NewSeries(metric.TransactionsScheduled, ""), 10),
+		metric.CounterPoint(metric.Of(metric.Transactions, "outcome", metric.Completed), 10),
 	}
 	for _, second := range []int64{100, 1_000_000} {
 		w.add(metric.Frame{Source: "otlp/shop", Second: second, Points: points})
@@ -53,7 +53,7 @@ func TestWatcherIgnoresOtherSenders(t *testing.T) {
 		}
 	}
 	w.add(metric.Frame{Source: metric.WorkerSource(0), Second: 101, Points: points})
-	if w.abortCondition(0, 101) == nil || w.at(101).Scheduled != 10 {
+	if w.abortCondition(0, 101) == nil || w.at(101).Ended[0] != 10 {
 		t.Errorf("a worker's frame is ignored: %+v", w.at(101))
 	}
 }

@@ -56,7 +56,7 @@ func (l *loading) watch(ctx context.Context) {
 			l.awaitEnd(ctx)
 			return
 		case exit := <-l.crew.coordinator.Ended():
-			if exit.Status != "0" && exit.Status != fleet.Closed && !l.in.looks.decided() {
+			if exit.Status != "0" && exit.Status != fleet.Closed && !l.in.looks.ended {
 				l.stop(exit.String())
 				return
 			}

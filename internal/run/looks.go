@@ -12,7 +12,7 @@ import (
 )
 
 // looks are the interim looks at a running hold: the instants at which it is judged,
-// and then ends or is extended (docs/calibration.md). A nil *looks has none.
+// and then ends or is extended (docs/calibration.md). A plan with a single look has none.
 type looks struct {
 	plan      plan.Plan
 	undecided func(record.Run) []string
@@ -24,9 +24,6 @@ type looks struct {
 }
 
 func newLooks(p plan.Plan, undecided func(record.Run) []string) *looks {
-	if len(p.Looks) == 0 {
-		return nil
-	}
 	if undecided == nil {
 		undecided = func(record.Run) []string { return nil }
 	}
@@ -34,7 +31,7 @@ func newLooks(p plan.Plan, undecided func(record.Run) []string) *looks {
 }
 
 func (l *looks) add(f metric.Frame) {
-	if l == nil {
+	if len(l.plan.Looks) == 0 {
 		return
 	}
 	l.mu.Lock()
@@ -47,7 +44,7 @@ func (l *looks) add(f metric.Frame) {
 // made on the sealed record. A look with open transactions is skipped once the next
 // one is due.
 func (l *looks) judge(r record.Run, at time.Duration) (undecided []string, due bool) {
-	if l == nil || l.ended || l.passed+1 >= len(l.plan.Looks) || at < l.plan.Looks[l.passed] {
+	if l.ended || l.passed+1 >= len(l.plan.Looks) || at < l.plan.Looks[l.passed] {
 		return nil, false
 	}
 	l.mu.Lock()
@@ -79,14 +76,11 @@ func (l *looks) complete(span record.Span) bool {
 // look is the number of the look at which the run ends, from 1; 0: the plan has a
 // single look.
 func (l *looks) look() int {
-	if l == nil {
+	if len(l.plan.Looks) == 0 {
 		return 0
 	}
 	return l.passed + 1
 }
-
-// decided reports whether a look has ended the load.
-func (l *looks) decided() bool { return l != nil && l.ended }
 
 // hold is how long the hold lasts up to the next look.
 func (l *looks) hold() time.Duration { return l.plan.Looks[l.passed] - l.plan.Judged[0].Start }

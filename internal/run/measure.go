@@ -233,8 +233,8 @@ func coLocated(ctx context.Context, target, dsn string) []string {
 	return shared
 }
 
-// undo stops the collectors, restores what they changed, and closes the view. No record will
-// have what they note.
+// undo stops the collectors, restores what they changed, ends the workers, and closes the view.
+// No record will have what the collectors note.
 func (m *measuring) undo() error {
 	m.crew.coordinator.Refuse(errNotStarted)
 	var errs []error
@@ -244,6 +244,7 @@ func (m *measuring) undo() error {
 			errs = append(errs, errors.New(text))
 		}
 	}
+	errs = append(errs, m.crew.close())
 	m.in.view.close()
 	return errors.Join(errs...)
 }

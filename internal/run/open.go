@@ -100,14 +100,14 @@ func (o *opened) checkWorkers() error {
 
 // scriptDigests are those of the profile's scripts. Paths are relative to the folder of its
 // scenario, or where flows have names to that of thresholds.json.
-func (o *Options) scriptDigests() ([]record.Digest, error) {
+func (t Task) scriptDigests() ([]record.Digest, error) {
 	var scripts []string
-	for _, of := range o.Profile.Flows {
-		scripts = append(scripts, o.File.ScriptPath(of))
+	for _, of := range t.Profile.Flows {
+		scripts = append(scripts, t.File.ScriptPath(of))
 	}
 	root := filepath.Dir(scripts[0])
-	if o.Profile.Named() {
-		root = filepath.Dir(o.File.Path)
+	if t.Profile.Named() {
+		root = filepath.Dir(t.File.Path)
 	}
 	return digestsOf(root, scripts...)
 }

@@ -16,41 +16,18 @@ import (
 
 // Options is what a run needs.
 type Options struct {
-	ID            string // run id
-	Dir           string // run folder, which must not exist or be empty
-	Resume        bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
-	File          spec.File
-	Profile       spec.Profile      // with the overrides of the command line applied
-	Overrides     map[string]string // those overrides, for the record
-	Workers       int
-	Join          Join
-	Engine        fleet.Engine // starts the workers; nil: on this machine
-	Seed          uint64
-	Target        string             // base URL of the system under test
-	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
-	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
-	DSN           string             // of the database; empty: none
-	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
-	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
-	StubToken     string             // of the profile's stubs: a secret
-	Readers       []string           // DSNs of replicas whose lag is watched
-	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
-	Runs          string             // folder of all runs, for what earlier ones have shown; empty: none
-	Scope         string             // "smoke", "certificate" or "trial"
-	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
-	Executable    string             // this program, re-executed as workers
-	Tool          record.Tool
-	Sealer        record.Sealer  // signs the record when it is sealed; nil: nobody does
-	View          *influx.Server // InfluxDB that shows the run while it goes on; nil: none
-	Attempt       int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
-	// Limitations that are known before the run, for its record.
-	Limitations []string
-	// Undecided judges an interim look at the running load and returns the SLOs that
-	// it cannot decide; if there are none, the load ends. nil: it ends at the first
-	// look.
-	Undecided func(record.Run) []string
-	Log       *slog.Logger
-	Progress  func(Event) // called from one goroutine at a time; must not block long
+	Task
+	System
+	ID         string // run id
+	Dir        string // run folder, which must not exist or be empty
+	Resume     bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
+	Join       Join
+	Engine     fleet.Engine  // starts the workers; nil: on this machine
+	Executable string        // this program, re-executed as workers
+	Tool       record.Tool   // its build
+	Sealer     record.Sealer // signs the record when it is sealed; nil: nobody does
+	Log        *slog.Logger
+	Progress   func(Event) // called from one goroutine at a time; must not block long
 
 	// ForceStop is done when a run that is ending must not wait any longer: workers
 	// are killed, and the database is still restored. nil: never.
@@ -59,6 +36,38 @@ type Options struct {
 	// StartTimeout bounds the initialisation of scripts and VUs, setup()
 	// included; 0: DefaultStartTimeout.
 	StartTimeout time.Duration
+}
+
+// Task is what is run.
+type Task struct {
+	File        spec.File
+	Profile     spec.Profile      // with the overrides of the command line applied
+	Overrides   map[string]string // those overrides, for the record
+	Workers     int
+	Seed        uint64
+	Scope       string   // "smoke", "certificate" or "trial"
+	Outputs     []string // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
+	Attempt     int      // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
+	Runs        string   // folder of all runs, for what earlier ones have shown; empty: none
+	Limitations []string // that are known before the run, for its record
+	// Undecided judges an interim look at the running load and returns the SLOs that
+	// it cannot decide; if there are none, the load ends. nil: it ends at the first
+	// look.
+	Undecided func(record.Run) []string
+}
+
+// System is the system under test, and what shows it.
+type System struct {
+	Target        string             // its base URL
+	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
+	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
+	DSN           string             // of the database; empty: none
+	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
+	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
+	Readers       []string           // DSNs of replicas whose lag is watched
+	StubToken     string             // of the profile's stubs: a secret
+	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
+	View          *influx.Server     // InfluxDB that shows the run while it goes on; nil: none
 }
 
 // Join is how workers reach the coordinator.
@@ -101,7 +110,7 @@ const (
 )
 
 // script is what the workers run.
-func (o Options) script() fleet.Main { return fleet.MainOf(o.File, o.Profile) }
+func (t Task) script() fleet.Main { return fleet.MainOf(t.File, t.Profile) }
 
 func (o *Options) step(text string) { o.Progress(Event{Kind: Step, Text: text}) }
 

@@ -29,7 +29,7 @@ func (o Options) subject() (doctor.Subject, error) {
 
 // instances lists those whose metrics are read one by one; nil: the metrics are read at
 // Target. Instances that serve HTTPS have certificates for Target's name alone.
-func (o Options) instances() scrape.Instances {
+func (o System) instances() scrape.Instances {
 	if o.TargetService == nil || strings.HasPrefix(o.Target, "https:") {
 		return nil
 	}

@@ -75,8 +75,9 @@ func runCoordinator() error {
 	defer cancel()
 	var mu sync.Mutex
 	return run.Run(ctx, run.Options{
-		ID: c.ID, Dir: c.Dir, File: spec.File{Path: c.Thresholds}, Profile: c.Profile, Workers: c.Workers, Seed: c.Seed, Target: c.Target,
-		AllowHosts: c.AllowHosts, Join: run.Join(c.Join), Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable, Engine: fleet.Others{},
+		ID: c.ID, Dir: c.Dir, Join: run.Join(c.Join), Resume: c.Resume, StartTimeout: c.StartTimeout,
+		Task:   run.Task{File: spec.File{Path: c.Thresholds}, Profile: c.Profile, Workers: c.Workers, Seed: c.Seed, Outputs: c.Outputs, Scope: "smoke"},
+		System: run.System{Target: c.Target, AllowHosts: c.AllowHosts}, Executable: executable, Engine: fleet.Others{},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Progress: func(e run.Event) {
 			mu.Lock()

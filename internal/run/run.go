@@ -36,9 +36,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	l, err := start(ctx, c, in, found)
 	if err != nil {
-		return errors.Join(err, c.close())
+		return err
 	}
-	return l.complete(ctx, func() { l.faults = inject(ctx, &o, l.t0.Add(l.plan.Judged[0].Start)) })
+	return l.complete(ctx, func() {
+		if len(o.Profile.Faults) > 0 {
+			l.faults = inject(ctx, &o, l.t0.Add(l.plan.Judged[0].Start))
+		}
+	})
 }
 
 // complete calls begin, watches the load to its end, and seals the record. A panic is an
@@ -59,7 +63,7 @@ func (l *loading) complete(ctx context.Context, begin func()) error {
 	})
 	var ours *crash.Error
 	if errors.As(ended, &ours) {
-		ended = errors.Join(ended, l.undo(), l.crew.close())
+		ended = errors.Join(ended, l.undo())
 	}
 	return errors.Join(failed, ended)
 }

@@ -132,8 +132,9 @@ func options(t *testing.T, p spec.Profile, script, target string) run.Options {
 	}
 	artifact.Keep(t, filepath.Join(dir, "run"))
 	return run.Options{
-		ID: fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)), Dir: filepath.Join(dir, "run"), File: spec.File{Path: filepath.Join(dir, "thresholds.json")},
-		Profile: p, Workers: 1, Seed: 1, Target: target, Scope: "smoke", Executable: executable,
+		ID: fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)), Dir: filepath.Join(dir, "run"),
+		Task:   run.Task{File: spec.File{Path: filepath.Join(dir, "thresholds.json")}, Profile: p, Workers: 1, Seed: 1, Scope: "smoke"},
+		System: run.System{Target: target}, Executable: executable,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Progress: func(run.Event) {},
 	}
 }

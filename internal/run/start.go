@@ -22,10 +22,12 @@ import (
 )
 
 // start makes the record, gives the workers their shares, starts the collectors, and waits
-// until all workers have initialised and know t0. If it fails, no folder is left.
+// until all workers have initialised and know t0. If it fails, neither workers nor a folder
+// are left.
 func start(ctx context.Context, c *crew, in *intake, found doctor.Findings) (l *loading, err error) {
 	var o *opened
 	if err := crash.Call(func() (err error) { o, err = open(c, in, found); return err }); err != nil {
+		err = errors.Join(err, c.close())
 		if in.writer != nil {
 			err = errors.Join(err, in.writer.Discard())
 		}
@@ -64,7 +66,8 @@ func start(ctx context.Context, c *crew, in *intake, found doctor.Findings) (l *
 	return l, hint.With(o.saveState(), otherFolder)
 }
 
-// abandon undoes what was done for a run that never began, and removes its record.
+// abandon undoes what was done for a run that never began, and removes its record, which nobody
+// writes to any more.
 func (l *loading) abandon() error {
 	err := l.undo()
 	_ = os.Remove(l.statePath())

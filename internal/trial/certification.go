@@ -17,27 +17,18 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// Certification is what one command line requests.
-type Certification struct {
-	Profiles []spec.Profile
-	Changed  map[string]string // the command line's changes to the only profile
-	Scope    string            // "smoke" or "certificate"; empty: by the length of the windows
-	Out      string            // run folder, or the parent of the run folders of several profiles; empty: a new one in the folder of runs
-	Seed     uint64
-	Outputs  []string // further k6 outputs
-}
-
-// Runs returns the options of each profile's run. shared are the options that all
-// runs have in common.
-func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) {
-	switch c.Scope {
+// Runs returns the options of each profile's run. shared are the options that all runs have in
+// common; without a scope it is that of the length of a run's windows. out is the run folder, or
+// the parent of the run folders of several profiles; empty: a new one in the folder of runs.
+func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.Options, err error) {
+	switch shared.Scope {
 	case "", spec.ScopeSmoke, spec.ScopeCertificate:
 	default:
-		return nil, fmt.Errorf("--scope is %q: it must be smoke or certificate", c.Scope)
+		return nil, fmt.Errorf("--scope is %q: it must be smoke or certificate", shared.Scope)
 	}
-	for _, p := range c.Profiles {
+	for _, p := range profiles {
 		o := shared
-		o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = NewID(p.Name), p, c.Changed, c.Seed, c.Scope
+		o.ID, o.Profile, o.Undecided = NewID(p.Name), p, verdict.Undecided
 		if o.Scope == "" {
 			o.Scope = p.Scope()
 		}
@@ -45,14 +36,13 @@ func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) 
 			return nil, hint.With(fmt.Errorf("profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), rulebook.CertificateHold),
 				"lengthen it with --hold 10m, or leave --scope out")
 		}
-		o.Outputs, o.Undecided = c.Outputs, verdict.Undecided
 		switch {
-		case c.Out == "":
+		case out == "":
 			o.Dir, o.Attempt = filepath.Join(o.Runs, o.ID), record.Attempts(o.Runs, p.Name, o.Tool.Revision)+1
-		case len(c.Profiles) > 1:
-			o.Dir = filepath.Join(c.Out, p.Name)
+		case len(profiles) > 1:
+			o.Dir = filepath.Join(out, p.Name)
 		default:
-			o.Dir = c.Out
+			o.Dir = out
 		}
 		runs = append(runs, o)
 	}

@@ -55,7 +55,7 @@ func TestAfterInconclusive(t *testing.T) {
 		"close":           {load, latency(0.5), "hold longer: assay certify payment --hold 40s"},
 		"stages":          {stages, latency(0.5), "hold longer, raise the rate, or use a lower percentile"},
 	} {
-		o := run.Options{Profile: spec.Profile{Name: "payment", Flows: []spec.Flow{{Scenario: "a.js", Timeout: time.Second, Load: c.load, SLOs: c.slos}}}, Workers: 1, Scope: spec.ScopeSmoke, Runs: t.TempDir()}
+		o := run.Options{Task: run.Task{Profile: spec.Profile{Name: "payment", Flows: []spec.Flow{{Scenario: "a.js", Timeout: time.Second, Load: c.load, SLOs: c.slos}}}, Workers: 1, Scope: spec.ScopeSmoke, Runs: t.TempDir()}}
 		if got := nextStep(o, sealed.Result{Verdict: verdict.Verdict{Outcome: verdict.Inconclusive}}); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -113,16 +113,13 @@ func (p *Progress) tick(e run.Event) {
 }
 
 func liveText(l run.Live) string {
-	text := fmt.Sprintf("%.0f/s completed", l.Completed)
+	text := fmt.Sprintf("%.0f/s completed", l.Ended[0])
 	if l.HasP95 {
 		text += ", p95 " + quantity.Format(l.P95, "ms")
 	}
-	for _, o := range []struct {
-		n    float64
-		what string
-	}{{l.Failed, "failed"}, {l.TimedOut, "timed out"}, {l.Dropped, "dropped"}} {
-		if o.n > 0 {
-			text += fmt.Sprintf(", %.0f/s %s", o.n, o.what)
+	for i, what := range []string{"failed", "timed out", "dropped"} {
+		if n := l.Ended[i+1]; n > 0 {
+			text += fmt.Sprintf(", %.0f/s %s", n, what)
 		}
 	}
 	if l.HasPersistLag {

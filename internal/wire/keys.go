@@ -40,15 +40,15 @@ func (k Keys) Credential(number int, identity string) string {
 }
 
 // Proof shows that its writer knew the run's token, which it does not tell.
-func (k Keys) Proof() string {
-	mac := hmac.New(sha256.New, []byte(k.token))
-	fmt.Fprintf(mac, "assay run\x00%s", k.run)
-	return hex.EncodeToString(mac.Sum(nil))
-}
+func (k Keys) Proof() string { return k.mac("assay run\x00%s", k.run) }
 
 func (k Keys) sign(number int, identity string) string {
+	return k.mac("assay worker\x00%s\x00%d\x00%s", k.run, number, identity)
+}
+
+func (k Keys) mac(format string, args ...any) string {
 	mac := hmac.New(sha256.New, []byte(k.token))
-	fmt.Fprintf(mac, "assay worker\x00%s\x00%d\x00%s", k.run, number, identity)
+	fmt.Fprintf(mac, format, args...)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 

@@ -112,24 +112,20 @@ func Retry(ctx context.Context, each time.Duration, send func(context.Context) e
 
 // Join asks for a share. The assignment is nil while workers are missing: then Join is
 // to be called again.
-func (l *Link) Join(ctx context.Context, h Hello) (*Assignment, Waiting, error) {
+func (l *Link) Join(ctx context.Context, h Hello) (a *Assignment, waiting Waiting, err error) {
 	answer, err := l.postJSON(ctx, PathJoin, h)
 	if err != nil {
 		return nil, Waiting{}, err
 	}
-	var a Assignment
-	var waiting Waiting
-	into := any(&a)
 	if answer.status == http.StatusAccepted {
-		into = &waiting
+		err = json.Unmarshal(answer.body, &waiting)
+	} else {
+		err = json.Unmarshal(answer.body, &a)
 	}
-	if err := json.Unmarshal(answer.body, into); err != nil {
+	if err != nil {
 		return nil, Waiting{}, fmt.Errorf("join: %w", err)
 	}
-	if answer.status == http.StatusAccepted {
-		return nil, waiting, nil
-	}
-	return &a, Waiting{}, nil
+	return a, waiting, nil
 }
 
 // Archive fetches the script.

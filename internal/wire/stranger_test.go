@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode"
 
@@ -37,10 +38,10 @@ func answered(t *testing.T, text string, more io.Reader) error {
 }
 
 // endless is the body of an answer without end. It counts what was taken of it.
-type endless struct{ taken int }
+type endless struct{ taken atomic.Int64 }
 
 func (e *endless) Read(b []byte) (int, error) {
-	e.taken += len(b)
+	e.taken.Add(int64(len(b)))
 	return len(b), nil
 }
 
@@ -64,7 +65,7 @@ func TestStrangers(t *testing.T) {
 	}
 	body := &endless{}
 	var refused *wire.RefusedError
-	if err := answered(t, "HTTP/1.1 403 Forbidden\r\n\r\n", body); err == nil || errors.As(err, &refused) || body.taken > 16<<20 {
-		t.Errorf("%d bytes were taken: %v", body.taken, err)
+	if err := answered(t, "HTTP/1.1 403 Forbidden\r\n\r\n", body); err == nil || errors.As(err, &refused) || body.taken.Load() > 16<<20 {
+		t.Errorf("%d bytes were taken: %v", body.taken.Load(), err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/load/k6"
-	"assay.dev/assay/internal/load/mark"
 	"assay.dev/assay/internal/observe/collect/receiver"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
@@ -159,8 +158,8 @@ const benchRun = "20261123T141434Z-payment-d60c"
 // identities.
 func (b *bench) startSink(marked bool) (*httptest.Server, error) {
 	s := k6.Session{Run: benchRun, Flows: []k6.Flow{{Scenario: "default", DisplacedAfter: 10 * time.Millisecond}}}
-	if m := spec.DefaultMarking; marked {
-		s.Marks = &mark.Options{Run: benchRun, Seed: 1, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
+	if marked {
+		s.Seed, s.Marks = 1, spec.DefaultMarking
 	}
 	data, err := json.Marshal(s)
 	if err != nil {

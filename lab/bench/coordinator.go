@@ -56,9 +56,12 @@ func coordinate() error {
 		return fmt.Errorf("read coordination: %w", err)
 	}
 	return run.Run(context.Background(), run.Options{
-		ID: "bench", Dir: c.Dir, File: spec.File{Path: filepath.Join(c.Files, "thresholds.json")}, Profile: c.profile(),
-		Workers: c.Shape.Workers, Join: run.Join{Remote: true}, Engine: fleet.Others{}, Seed: c.Seed, Target: c.Target, Scope: spec.ScopeSmoke,
-		Executable: c.Assay, Log: slog.Default(),
+		ID: "bench", Dir: c.Dir, Join: run.Join{Remote: true}, Engine: fleet.Others{},
+		Task: run.Task{
+			File: spec.File{Path: filepath.Join(c.Files, "thresholds.json")}, Profile: c.profile(),
+			Workers: c.Shape.Workers, Seed: c.Seed, Scope: spec.ScopeSmoke,
+		},
+		System: run.System{Target: c.Target}, Executable: c.Assay, Log: slog.Default(),
 		Progress: func(e run.Event) {
 			if e.Kind == run.Step {
 				fmt.Println(e.Text)

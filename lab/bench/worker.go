@@ -262,8 +262,8 @@ func (b *bench) record(ctx context.Context, of recording) (record.Run, error) {
 		}}}},
 	}
 	o := run.Options{
-		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
-		Workers: 1, Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
+		ID: "bench", Dir: filepath.Join(dir, "run"), Executable: b.path("generator"), System: run.System{Target: of.target},
+		Task: run.Task{File: spec.File{Path: b.path("thresholds.json")}, Profile: profile, Workers: 1, Seed: 1, Scope: spec.ScopeSmoke},
 		Tool: version.Tool(), // of the same build as the binary: else it may not join
 		Log:  slog.Default(), Progress: of.progress,
 	}

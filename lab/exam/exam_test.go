@@ -174,8 +174,9 @@ func (e faultCase) options(t *testing.T, r *testbed, url string) run.Options {
 		}
 	}
 	return run.Options{
-		ID: fmt.Sprintf("exam-%d-%s-%s-%d", os.Getpid(), r.flavour, name, runs.Add(1)), Dir: dir, File: spec.File{Path: copyScripts(t)},
-		Profile: e.profile(name), Workers: 1, Seed: 1, Target: url, DSN: r.dsn(t), Scope: "smoke", Executable: self,
+		ID: fmt.Sprintf("exam-%d-%s-%s-%d", os.Getpid(), r.flavour, name, runs.Add(1)), Dir: dir,
+		Task:   run.Task{File: spec.File{Path: copyScripts(t)}, Profile: e.profile(name), Workers: 1, Seed: 1, Scope: "smoke"},
+		System: run.System{Target: url, DSN: r.dsn(t)}, Executable: self,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 }

@@ -110,7 +110,8 @@ func (f *Flags) Unsealed(c *cobra.Command, file spec.File) (run.Options, error) 
 		return run.Options{}, err
 	}
 	return run.Options{
-		File: file, Workers: f.Workers, AllowHosts: f.Allow, Runs: f.Runs, Target: f.Target, Nodes: nodes, StubToken: os.Getenv(stubs.TokenEnv),
+		Task:       run.Task{File: file, Workers: f.Workers, Runs: f.Runs},
+		System:     run.System{Target: f.Target, AllowHosts: f.Allow, Nodes: nodes, StubToken: os.Getenv(stubs.TokenEnv)},
 		Executable: executable, Tool: version.Tool(), Log: cli.Logger(c), ForceStop: cli.ForceStop(c.Context()),
 	}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/executor"
 
@@ -19,17 +18,12 @@ import (
 // ExecutorType is the executor's name in k6's configuration.
 const ExecutorType = "assay-arrivals"
 
-// Parameters are the plan's part of a k6 scenario.
+// Parameters are a k6 scenario's part of a run's plan.
 type Parameters struct {
-	Stages   []plan.Stage  `json:"stages"`
-	Seed     uint64        `json:"seed"`
-	Even     bool          `json:"even"`
-	Closed   bool          `json:"closed,omitempty"` // the closed model: a VU begins a transaction when its last one has ended
-	VUs      int           `json:"vus"`
-	Timeout  time.Duration `json:"timeout_ns"`
-	Think    time.Duration `json:"think_ns,omitempty"` // longest time that a transaction waits by think()
-	RunSetup bool          `json:"run_setup"`          // this worker runs setup() for the whole fleet
-	Hosts    []string      `json:"hosts"`              // allowed targets, in addition to loopback
+	plan.Plan          // of the scenario, without its workers
+	VUs       int      `json:"vus"`
+	RunSetup  bool     `json:"run_setup"` // this worker runs setup() for the whole fleet
+	Hosts     []string `json:"hosts"`     // allowed targets, in addition to loopback
 }
 
 // Register makes the executor known to k6, and returns its VUs. start waits for the
@@ -56,10 +50,6 @@ type executorConfig struct {
 
 var _ lib.ExecutorConfig = &executorConfig{}
 
-func (c *executorConfig) duration() time.Duration {
-	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
-}
-
 // Validate checks the parameters, which come from the plan.
 func (c *executorConfig) Validate() []error {
 	errs := c.BaseConfig.Validate()
@@ -75,32 +65,24 @@ func (c *executorConfig) Validate() []error {
 	return errs
 }
 
-// longest is how long a transaction may take by the clock.
-func (p Parameters) longest() time.Duration { return p.Timeout + p.Think }
-
 // GetGracefulStop is how long transactions may run after the last arrival.
-func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.longest() }
+func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.Longest() }
 
 // GetExecutionRequirements requests all VUs from the start.
 func (c *executorConfig) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
 	return []lib.ExecutionStep{
 		{PlannedVUs: uint64(c.Parameters.VUs)},
-		{TimeOffset: c.duration() + c.Parameters.longest()},
+		{TimeOffset: c.Parameters.Duration() + c.Parameters.Longest()},
 	}
 }
 
 // GetDescription is k6's line about the scenario.
 func (c *executorConfig) GetDescription(*lib.ExecutionTuple) string {
-	return fmt.Sprintf("open-model arrivals for %s with %d VUs", c.duration(), c.Parameters.VUs)
+	return fmt.Sprintf("open-model arrivals for %s with %d VUs", c.Parameters.Duration(), c.Parameters.VUs)
 }
 
 // HasWork is always true: a worker without slots of its own still takes part.
 func (c *executorConfig) HasWork(*lib.ExecutionTuple) bool { return true }
-
-// NewExecutor makes the executor.
-func (c *executorConfig) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
-	return newExecutor(c, state, log)
-}
 
 // process is what the executors of one k6 process share: with several flows there is one
 // for each, but the process registers, waits for the start and guards its connections once.
@@ -108,14 +90,15 @@ type process struct {
 	starter Starter // nil: each process starts by itself, at a whole second
 	vus     VUs
 
-	mu      sync.Mutex
-	ready   bool
-	started bool
-	t0      time.Time
-	setup   []byte
-	err     error // of the start
+	registering sync.Mutex
+	ready       bool
 
-	guarding sync.Mutex // apart from mu, which is held while the process waits
+	starting sync.Once
+	t0       time.Time
+	setup    []byte
+	err      error
+
+	guarding sync.Mutex
 	runner   lib.Runner
 	egress   *egressGuard
 }
@@ -137,8 +120,8 @@ func (p *process) guard(runner lib.Runner, hosts []string) (*egressGuard, error)
 // register registers the process with the coordinator, once. registered lists the metrics
 // of the scripts.
 func (p *process) register(ctx context.Context, registered func() map[string]string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.registering.Lock()
+	defer p.registering.Unlock()
 	if p.starter == nil || p.ready {
 		return nil
 	}
@@ -150,17 +133,13 @@ func (p *process) register(ctx context.Context, registered func() map[string]str
 // start waits for the common start, and returns the same t0 and setup data for every
 // executor of the process.
 func (p *process) start(ctx context.Context, ownSetup []byte) (t0 time.Time, setup []byte, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started {
-		return p.t0, p.setup, p.err
-	}
-	p.started = true
-	if p.starter == nil {
+	p.starting.Do(func() {
+		if p.starter != nil {
+			p.t0, p.setup, p.err = p.starter.Start(ctx, ownSetup)
+			return
+		}
 		now := time.Now()
 		p.t0 = now.Add(now.Truncate(time.Second).Add(time.Second).Sub(now))
-	} else {
-		p.t0, p.setup, p.err = p.starter.Start(ctx, ownSetup)
-	}
+	})
 	return p.t0, p.setup, p.err
 }

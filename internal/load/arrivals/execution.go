@@ -114,7 +114,7 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string, pau
 func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name string, pauses *Pauses, timer *time.Timer) {
 	for r.ctx.Err() == nil {
 		due := time.Since(r.t0)
-		if due >= r.executor.config.duration() {
+		if due >= r.executor.config.Parameters.Duration() {
 			return
 		}
 		if due < 0 { // before the common start

@@ -39,18 +39,16 @@ type arrivalsExecutor struct {
 	egress *egressGuard
 }
 
-func newExecutor(c *executorConfig, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
+// NewExecutor makes the executor.
+func (c *executorConfig) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
 	// Before any VU is made and setup() runs.
 	egress, err := c.process.guard(state.Test.Runner, c.Parameters.Hosts)
-	if err != nil {
-		return nil, err
-	}
 	return &arrivalsExecutor{
 		BaseExecutor: executor.NewBaseExecutor(c, state, log),
 		config:       c, state: state, egress: egress,
 		stripe: Stripe{Start: start, Offsets: offsets},
-	}, nil
+	}, err
 }
 
 // Init registers the worker once its script and VUs are initialised, with all metrics
@@ -82,12 +80,12 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithDeadline(parent, t0.Add(e.config.duration()+e.config.Parameters.longest()))
+	ctx, cancel := context.WithDeadline(parent, t0.Add(e.config.Parameters.Duration()+e.config.Parameters.Longest()))
 	defer cancel()
 	ctx = lib.WithScenarioState(ctx, &lib.ScenarioState{
 		Name: e.config.Name, Executor: ExecutorType, StartTime: t0,
 		ProgressFn: func() (float64, []string) {
-			return min(1, max(0, float64(time.Since(t0))/float64(e.config.duration()))), nil
+			return min(1, max(0, float64(time.Since(t0))/float64(e.config.Parameters.Duration()))), nil
 		},
 	})
 	r := newExecution(ctx, cancel, e, t0, out)
@@ -106,7 +104,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	if !served {
 		r.abandon()
 	}
-	r.waitUntil(e.config.duration())
+	r.waitUntil(e.config.Parameters.Duration())
 	stopHeartbeat(r.dropUnserved())
 	cancel()
 	if served { // else k6 ends while they run

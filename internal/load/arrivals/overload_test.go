@@ -22,7 +22,7 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	budget.CPUs(t, 0.3)
 	const vus, slots = 16, 8000
 	stage := plan.Stage{Duration: 400 * time.Millisecond, From: 20_000, To: 20_000, Arrivals: slots}
-	e := newTestExecutor(t, Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}, vus)
+	e := newTestExecutor(t, Parameters{Plan: plan.Plan{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}, vus)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 3*slots)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"assay.dev/assay/internal/plan"
 	"go.k6.io/k6/v2/metrics"
 )
 
@@ -91,7 +92,7 @@ func TestPausesAreOfOneProcess(t *testing.T) {
 	var all []*process
 	var removals []func()
 	for range 2 {
-		e := newTestExecutor(t, Parameters{Think: time.Second}, 1)
+		e := newTestExecutor(t, Parameters{Plan: plan.Plan{Think: time.Second}}, 1)
 		e.config.process = &process{}
 		p, remove := (&execution{executor: e}).newPauses(1, "1")
 		if e.config.process.vus.Pauses(1) != p {

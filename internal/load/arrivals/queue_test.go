@@ -28,10 +28,10 @@ func TestQueue(t *testing.T) {
 		vus := 1 + random.Uint64N(12)
 		service := time.Duration(1+random.IntN(400)) * ms
 		stage := plan.Stage{Duration: 8 * time.Second, Arrivals: 1 + random.Int64N(300), From: 1, To: 1 + 4*random.Float64()}
-		p := Parameters{
+		p := Parameters{Plan: plan.Plan{
 			Stages: []plan.Stage{stage}, Seed: random.Uint64(), Even: random.IntN(2) == 0,
 			Timeout: service + time.Duration(random.IntN(3000))*ms,
-		}
+		}}
 		synctest.Test(t, func(t *testing.T) {
 			got := simulate(t, p, vus, service)
 			want := queue(NewSchedule(p.Stages, p.Seed, p.Even, Whole), make([]time.Duration, vus), service, p.Timeout)
@@ -115,7 +115,7 @@ func TestStopWhileVUsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const vus, slots = 4, 400
-		p := Parameters{Stages: []plan.Stage{{Duration: 8 * time.Second, Arrivals: slots, From: 1, To: 1}}, Seed: 7, Timeout: time.Second}
+		p := Parameters{Plan: plan.Plan{Stages: []plan.Stage{{Duration: 8 * time.Second, Arrivals: slots, From: 1, To: 1}}, Seed: 7, Timeout: time.Second}}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		out := make(chan metrics.SampleContainer, 3*slots)

@@ -204,19 +204,18 @@ func StalledFor(spans ...Stall) *Stalls {
 type echo struct {
 	in, out *os.File
 	sent    atomic.Int64 // when the byte in the pipe was sent, ns since t0; 0: the pipe is empty
-	done    chan struct{}
+	reading crash.Group
 }
 
 // startEcho starts the reader. If no pipe can be made it returns nil, and only the
 // heartbeat detects stalls.
 func startEcho(t0 time.Time, stalls *Stalls) *echo {
-	e := &echo{done: make(chan struct{})}
+	e := &echo{}
 	var err error
 	if e.in, e.out, err = os.Pipe(); err != nil {
 		return nil
 	}
-	crash.Go(func() {
-		defer close(e.done)
+	e.reading.Go(func() {
 		buf := make([]byte, 1)
 		for {
 			if _, err := e.in.Read(buf); err != nil {
@@ -242,6 +241,6 @@ func (e *echo) stop() {
 		return
 	}
 	_ = e.out.Close()
-	<-e.done
+	e.reading.Wait()
 	_ = e.in.Close()
 }

@@ -4,4 +4,7 @@
 //
 // Input: a plan and a script. Output: workers that follow the plan and send their frames
 // to the receiver, and how each ended.
+//
+// A new way to start workers is a package with an Engine, a line of the table in
+// cmd/assay/engines.go, and a paragraph of docs/fleets.md.
 package fleet

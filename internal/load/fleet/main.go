@@ -121,13 +121,8 @@ var harmless = []string{"thresholds", "summaryTrendStats", "summaryTimeUnit"}
 
 // differing is an option that is not the same in both scripts; empty: there is none.
 func differing(a, b map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
+	for _, name := range append(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))...) {
 		if b[name] != a[name] && !slices.Contains(harmless, name) {
-			return name
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		if _, set := a[name]; !set && !slices.Contains(harmless, name) {
 			return name
 		}
 	}

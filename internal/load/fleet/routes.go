@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,11 +66,9 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 // assign answers with the worker's share.
 func (c *Coordinator) assign(w http.ResponseWriter, m *member) {
 	// Neither changes any more. A worker that is slow to read its share delays no other.
-	for i := range c.members {
-		if c.members[i] == m {
-			wire.Respond(w, http.StatusOK, c.shares[i])
-			return
-		}
+	if i := slices.Index(c.members, m); i >= 0 {
+		wire.Respond(w, http.StatusOK, c.shares[i])
+		return
 	}
 	http.Error(w, fmt.Sprintf("the run has its %d workers", c.Workers), http.StatusConflict)
 }

@@ -9,7 +9,6 @@ import (
 
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/load/k6"
-	"assay.dev/assay/internal/load/mark"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/spec"
@@ -41,15 +40,6 @@ func scenarioName(profile string) string {
 	return string(name)
 }
 
-// marks say how the requests are marked; nil: they are not.
-func (s Spec) marks() *mark.Options {
-	m := s.Profile.Marking
-	if m.Header == "" {
-		return nil
-	}
-	return &mark.Options{Run: s.Run, Seed: s.Plan.Seed, Header: m.Header, Sampled: m.Sampled, Baggage: m.Baggage}
-}
-
 // dnsTTL is how long a worker connects to the addresses that a name had, unless the script
 // sets its own (options.dns). k6's default of 5 minutes would charge a system that fails over
 // by DNS with the generator's memory: its clients follow within the TTL of its records.
@@ -60,16 +50,15 @@ const dnsTTL = 5 * time.Second
 func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	w := s.Plan.Workers[i]
 	scenarios := map[string]any{}
-	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.marks(), Outputs: len(s.Outputs) > 0}
+	session := k6.Session{Run: s.Run, Seed: s.Plan.Seed, VUs: w.VUs, Rate: s.Plan.Target * w.Share, Marks: s.Profile.Marking, Outputs: len(s.Outputs) > 0}
 	plans := s.Plan.PerFlow()
 	for n, f := range s.Profile.Flows {
 		pl, name := plans[n], scenarioName(cmp.Or(f.Name, s.Profile.Name))
+		parameters := arrivals.Parameters{Plan: pl, VUs: pl.Workers[i].VUs, RunSetup: i == 0, Hosts: s.Hosts}
+		parameters.Fleet, parameters.Flows = plan.Fleet{}, nil // of no use to the worker, and long
 		scenario := map[string]any{
 			"executor": arrivals.ExecutorType,
-			"assay": arrivals.Parameters{
-				Stages: pl.Stages, Seed: pl.Seed, Even: pl.Even,
-				Closed: pl.Closed, VUs: pl.Workers[i].VUs, Timeout: pl.Timeout, Think: pl.Think, RunSetup: i == 0, Hosts: s.Hosts,
-			},
+			"assay":    parameters,
 		}
 		if s.Profile.Named() {
 			scenario["exec"] = function(n)

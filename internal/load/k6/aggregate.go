@@ -38,8 +38,7 @@ type aggregate struct {
 	vus       map[string]*vu        // by name
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
-	stray     bool                  // something was acknowledged outside of the flows
-	refused   error                 // what the script does, after which its samples are not what they are taken for
+	refused   error                 // what the script does that ends the run: its samples are not what they are taken for
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
@@ -93,7 +92,7 @@ func (a *aggregate) newFlow(number int, s Flow) *flow {
 		f.outcomes[i] = counter(metric.Transactions, "outcome", name)
 	}
 	for i, slo := range a.index.slos {
-		if slo.OfTransactions() && a.index.of[i] == s.Scenario {
+		if slo.OfTransactions() && slo.scenario == s.Scenario {
 			f.slos = append(f.slos, i)
 		}
 	}

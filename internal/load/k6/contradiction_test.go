@@ -53,7 +53,7 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		checker := record.NewChecker(record.Plan{Profile: p, Load: load})
 		checker.Start(t0)
 		traced := &mark.Marks{}
-		traced.Set(mark.Options{Run: "r", Header: "X-Assay-Run", Sampled: 0.5})
+		traced.Set("r", 0, spec.Marking{Header: "X-Assay-Run", Sampled: 0.5})
 		marks := traced.Scenario("payment")
 		scheduled := map[int64]int64{}
 		sequence := uint64(0)

@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/load/mark"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
 )
 
 // traced makes transactions of one VU whose requests are marked.
@@ -28,7 +29,7 @@ func newTraced() *traced {
 	t := &traced{k: k, a: newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), Timeout: 10 * time.Second}}}), t0: time.Now().Truncate(time.Second)}
 	t.a.start(t.t0, t.t0)
 	m := &mark.Marks{}
-	m.Set(mark.Options{Run: "r", Header: "X-Assay-Run", Sampled: 0.01})
+	m.Set("r", 0, spec.Marking{Header: "X-Assay-Run", Sampled: 0.01})
 	t.marks = m.Scenario("payment")
 	return t
 }

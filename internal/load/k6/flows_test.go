@@ -131,8 +131,8 @@ func TestAcknowledgedByFlow(t *testing.T) {
 				t.Errorf("%s: another identity", name)
 			}
 		}
-		if !slices.Equal(got, c.want) || taken.stray != c.stray {
-			t.Errorf("%s: of flows %v, stray %t; want %v, %t", name, got, taken.stray, c.want, c.stray)
+		if !slices.Equal(got, c.want) || (taken.refused == errStray) != c.stray {
+			t.Errorf("%s: of flows %v, refused %v; want %v, stray %t", name, got, taken.refused, c.want, c.stray)
 		}
 	}
 }

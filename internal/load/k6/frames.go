@@ -16,7 +16,6 @@ type drained struct {
 	series  []metric.Series
 	kinds   []metric.Kind
 	entries []ledger.Entry
-	stray   bool  // something was acknowledged outside of the flows so far
 	refused error // what the script has done so far that ends the run
 }
 
@@ -24,7 +23,7 @@ type drained struct {
 func (a *aggregate) take(end int64) drained {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := drained{entries: a.entries, stray: a.stray, refused: a.refused, series: a.index.series, kinds: a.index.kinds}
+	t := drained{entries: a.entries, refused: a.refused, series: a.index.series, kinds: a.index.kinds}
 	a.entries = nil
 	for _, second := range slices.Sorted(maps.Keys(a.seconds)) {
 		if second < end {

@@ -13,7 +13,6 @@ import (
 	"go.k6.io/k6/v2/output"
 
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/load/mark"
 	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
@@ -27,12 +26,12 @@ const OutputName = "assay"
 // Session is the worker's part of a run's plan for this output: a JSON file that the
 // fleet writes and `--out assay=` names.
 type Session struct {
-	Run   string        `json:"run"`
-	Seed  uint64        `json:"seed"`            // of arrivals and data
-	Flows []Flow        `json:"flows"`           // at least one
-	VUs   int           `json:"vus"`             // of all flows
-	Rate  float64       `json:"rate"`            // this worker's share of the target, transactions per second
-	Marks *mark.Options `json:"marks,omitempty"` // of its requests; nil: none
+	Run   string       `json:"run"`
+	Seed  uint64       `json:"seed"`           // of arrivals and data
+	Flows []Flow       `json:"flows"`          // at least one
+	VUs   int          `json:"vus"`            // of all flows
+	Rate  float64      `json:"rate"`           // this worker's share of the target, transactions per second
+	Marks spec.Marking `json:"marks,omitzero"` // of its requests
 	// Outputs: k6 has further outputs, behind this one.
 	Outputs bool `json:"outputs,omitempty"`
 }
@@ -67,7 +66,7 @@ type frameOutput struct {
 
 	stopRun func(error)
 	stop    chan struct{}
-	stopped chan struct{}
+	sending crash.Group
 
 	frames  uint64 // sent so far; the next frame has the sequence frames+1
 	batches uint64 // of acknowledged identities, sent so far
@@ -87,15 +86,15 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
-	if s.Marks != nil {
-		w.marks.Set(*s.Marks)
+	if s.Marks.Header != "" {
+		w.marks.Set(s.Run, s.Seed, s.Marks)
 	}
 	w.agg = newAggregate(s)
 	w.agg.offset = w.wire.Offset
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	o := &frameOutput{
 		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newGCTuner(s.Rate),
-		stop: make(chan struct{}), stopped: make(chan struct{}),
+		stop: make(chan struct{}),
 	}
 	if s.Outputs {
 		o.masker = newMasker()
@@ -111,7 +110,7 @@ func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = sto
 
 // Start starts sending frames.
 func (o *frameOutput) Start() error {
-	crash.Go(o.send)
+	o.sending.Go(o.send)
 	return nil
 }
 
@@ -128,12 +127,11 @@ func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) {
 func (o *frameOutput) Stop() error {
 	sql.CloseAll()
 	close(o.stop)
-	<-o.stopped
+	o.sending.Wait()
 	return nil
 }
 
 func (o *frameOutput) send() {
-	defer close(o.stopped)
 	for {
 		o.gc.adjust()
 		now := time.Now()
@@ -186,16 +184,10 @@ func (o *frameOutput) deliver(ctx context.Context, body []byte) (err error) {
 	return err
 }
 
-// errStray ends a run: what was acknowledged could not be compared.
-var errStray = errors.New("ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger")
-
 // flush sends frames and acknowledged identities, and retries until the deadline.
 // Samples that arrive meanwhile stay in the aggregate.
 func (o *frameOutput) flush(t drained, deadline time.Time) error {
 	defer o.agg.recycle(t)
-	if t.stray {
-		return errStray
-	}
 	if t.refused != nil {
 		return t.refused
 	}

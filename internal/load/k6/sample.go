@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -118,12 +119,12 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		cleared = max(0, value-a.stalledMs(s, v, to.span))
 	}
 	for _, i := range to.slos {
-		slo := a.index.slos[i]
+		slo := &a.index.slos[i]
 		measured := failed || slo.Violates(value)
 		if measured && v != nil && v.inTransaction {
 			v.noteViolation(i)
 		}
-		a.judge(b, i, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
+		slo.judge(b, measured, !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 
@@ -146,10 +147,10 @@ func (a *aggregate) stalledMs(s *metrics.Sample, v *vu, span bool) float64 {
 
 // judge counts a sample of an SLO, whether it violates the SLO as measured, and
 // whether it still does when cleared of the generator's share.
-func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
-	b.count(a.index.judged[slo], 1)
-	b.count(a.index.broken[slo], boolToFloat(measured))
-	b.count(a.index.cleared[slo], boolToFloat(measured && cleared))
+func (slo *judgedSLO) judge(b *bucket, measured, cleared bool) {
+	b.count(slo.judged, 1)
+	b.count(slo.broken, boolToFloat(measured))
+	b.count(slo.cleared, boolToFloat(measured && cleared))
 }
 
 func boolToFloat(yes bool) float64 {
@@ -159,6 +160,9 @@ func boolToFloat(yes bool) float64 {
 	return 0
 }
 
+// errStray ends a run: what was acknowledged could not be compared.
+var errStray = errors.New("ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger")
+
 // acknowledge keeps an identity for the ledger of its flow. One that belongs to no flow
 // would be in no ledger, or missing in another flow's.
 func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
@@ -166,8 +170,10 @@ func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
 	switch {
 	case !ok:
 	case flow == outside:
-		a.stray = a.stray || slices.Contains(a.index.ledgers, true)
-	case a.index.ledgers[flow]:
+		if slices.ContainsFunc(a.index.flows, func(f Flow) bool { return f.Ledger }) {
+			a.refused = errStray
+		}
+	case a.index.flows[flow].Ledger:
 		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
 	}
 }

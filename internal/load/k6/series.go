@@ -2,7 +2,6 @@ package k6
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"go.k6.io/k6/v2/metrics"
@@ -45,21 +44,18 @@ var readTags = []string{"error"}
 // that an SLO selects by. Any other one would cost time at each request.
 func SystemTags(slos []spec.SLO) []string {
 	tags := slices.Concat(keptTags, readTags)
-	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
-		for _, key := range keptFor[name] {
-			if !slices.Contains(tags, key) {
-				tags = append(tags, key)
-			}
-		}
+	for _, keys := range keptFor {
+		tags = append(tags, keys...)
 	}
 	for _, s := range slos {
 		for _, l := range s.Selector {
-			if _, err := metrics.SystemTagString(l.Key); err == nil && !slices.Contains(tags, l.Key) {
+			if _, err := metrics.SystemTagString(l.Key); err == nil {
 				tags = append(tags, l.Key)
 			}
 		}
 	}
-	return tags
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }
 
 // ended are the series that sum k6's metrics by the second in which the iteration or
@@ -98,15 +94,10 @@ type mapping struct {
 // seriesIndex maps every k6 time series to series of frames. It is not safe for
 // concurrent use.
 type seriesIndex struct {
-	slos    []spec.SLO
-	of      []string // scenario of each SLO
-	flows   []string // scenarios, by number
-	ledgers []bool   // whether acknowledgements are recorded, by flow
-	series  []metric.Series
-	kinds   []metric.Kind
-	judged  []int // series of slo_samples, by SLO
-	broken  []int // series of slo_violations, by SLO
-	cleared []int // series of slo_violations_cleared, by SLO
+	slos   []judgedSLO
+	flows  []Flow
+	series []metric.Series
+	kinds  []metric.Kind
 
 	byKey     map[string]int
 	cached    map[*metrics.TagSet]*tagSet
@@ -114,6 +105,14 @@ type seriesIndex struct {
 	last      *tagSet        // last one used: samples of a request share their tags
 	count     map[string]int // label sets by metric
 	totals    map[string]*int64
+}
+
+// judgedSLO is an SLO of a scenario, with the series of its samples, of its violations, and of
+// those that are left when they are cleared of the generator's share.
+type judgedSLO struct {
+	spec.SLO
+	scenario                string
+	judged, broken, cleared int
 }
 
 // tagSet holds the mappings of the k6 time series with one tag set: about ten, for
@@ -131,22 +130,19 @@ type tagSet struct {
 
 func newSeriesIndex(session Session) *seriesIndex {
 	c := &seriesIndex{
-		maxCached: max(minCached, cachedPerVU*session.VUs),
-		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
+		flows: session.Flows, maxCached: max(minCached, cachedPerVU*session.VUs),
+		byKey: map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, f := range session.Flows {
-		c.flows, c.ledgers = append(c.flows, f.Scenario), append(c.ledgers, f.Ledger)
 		mask.Keep(f.Scenario)
 		for _, s := range f.SLOs {
 			if s.Kind() != spec.KindSamples {
 				continue
 			}
-			c.slos, c.of = append(c.slos, s), append(c.of, f.Scenario)
 			mask.Keep(s.Words()...)
-			c.judged = append(c.judged, c.add(metric.Of(metric.Judged, "slo", s.ID()), metric.Counter))
-			c.broken = append(c.broken, c.add(metric.Of(metric.Violations, "slo", s.ID()), metric.Counter))
-			c.cleared = append(c.cleared, c.add(metric.Of(metric.ViolationsCleared, "slo", s.ID()), metric.Counter))
+			counter := func(name string) int { return c.add(metric.Of(name, "slo", s.ID()), metric.Counter) }
+			c.slos = append(c.slos, judgedSLO{s, f.Scenario, counter(metric.Judged), counter(metric.Violations), counter(metric.ViolationsCleared)})
 		}
 	}
 	return c
@@ -235,7 +231,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
 	}
 	for i, slo := range c.slos {
-		if slo.Metric == name && c.selects(i, c.last) {
+		if slo.Metric == name && slo.selects(c.last) {
 			s.slos = append(s.slos, i)
 		}
 	}
@@ -253,7 +249,7 @@ func (c *seriesIndex) flowOf(tags *tagSet) int {
 	if len(c.flows) == 1 {
 		return 0
 	}
-	return slices.Index(c.flows, tags.scenario)
+	return slices.IndexFunc(c.flows, func(f Flow) bool { return f.Scenario == tags.scenario })
 }
 
 // scenarioTag names the scenario of samples. A script can set it, and changes nothing: the
@@ -304,9 +300,8 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 
 // selects reports whether an SLO judges samples with these tags. That of a flow judges the
 // flow's own; of a flow without a name, those of setup() too.
-func (c *seriesIndex) selects(i int, tags *tagSet) bool {
-	slo := c.slos[i]
-	if slo.Flow != "" && tags.scenario != c.of[i] {
+func (slo judgedSLO) selects(tags *tagSet) bool {
+	if slo.Flow != "" && tags.scenario != slo.scenario {
 		return false
 	}
 	for _, l := range slo.Selector {

@@ -57,12 +57,12 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		b.count(f.undone, boolToFloat(!stillFailed))
 	}
 	for _, i := range f.slos {
-		slo := a.index.slos[i]
+		slo := &a.index.slos[i]
 		measured := outcome != arrivals.Completed || slo.Violates(latency)
 		if measured {
 			v.noteViolation(i)
 		}
-		a.judge(b, i, measured,
+		slo.judge(b, measured,
 			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {

@@ -4,21 +4,16 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"assay.dev/assay/internal/spec"
 )
 
-// Options say how the requests of a run are marked.
-type Options struct {
-	Run     string  `json:"run"`
-	Seed    uint64  `json:"seed"`
-	Header  string  `json:"header"`  // holds the run's id
-	Sampled float64 `json:"sampled"` // share of transactions whose trace is to be recorded, [0,1]
-	Baggage bool    `json:"baggage"`
-}
-
-// Marks marks the requests of this process, once it has options.
+// Marks marks the requests of this process, once it is set how.
 type Marks struct {
-	options *Options
-	fixed   []field      // that all requests have
+	run     string
+	seed    uint64
+	sampled float64      // share of transactions whose trace is to be recorded, [0,1]
+	fixed   []field      // that all requests have; nil: they are not marked
 	outside *Transaction // of requests of setup() and teardown(), and others outside of a transaction
 	vus     sync.Map     // *vu by name
 }
@@ -41,14 +36,14 @@ const (
 	baggageHeader = "Baggage"
 )
 
-// Set sets the options, before any request; without them nothing is marked.
-func (m *Marks) Set(o Options) {
-	m.options = &o
-	m.fixed = []field{{http.CanonicalHeaderKey(o.Header), []string{o.Run}}}
-	if o.Baggage {
+// Set says how the requests of a run are marked, before any request.
+func (m *Marks) Set(run string, seed uint64, how spec.Marking) {
+	m.run, m.seed, m.sampled = run, seed, how.Sampled
+	m.fixed = []field{{http.CanonicalHeaderKey(how.Header), []string{run}}}
+	if how.Baggage {
 		// The first is an attribute of OpenTelemetry's semantic conventions, which a span
 		// processor of its SDKs copies from the baggage.
-		m.fixed = append(m.fixed, field{baggageHeader, []string{"user_agent.synthetic.type=test,assay.run=" + o.Run}})
+		m.fixed = append(m.fixed, field{baggageHeader, []string{"user_agent.synthetic.type=test,assay.run=" + run}})
 	}
 	m.outside = m.Scenario("").begin(&vu{}, 0) // k6 has no scenario without a name
 }
@@ -68,12 +63,12 @@ type Scenario struct {
 	ids   ids
 }
 
-// Scenario is the scenario with this name; nil, which marks nothing, without options.
+// Scenario is the scenario with this name; nil, which marks nothing, before Set.
 func (m *Marks) Scenario(name string) *Scenario {
-	if m == nil || m.options == nil {
+	if m == nil || m.fixed == nil {
 		return nil
 	}
-	return &Scenario{m, newIDs(m.options.Run, m.options.Seed, name, m.options.Sampled)}
+	return &Scenario{m, newIDs(m.run, m.seed, name, m.sampled)}
 }
 
 // Begin begins a transaction of a VU: its requests belong to it until End. number is that

@@ -7,16 +7,15 @@ import (
 	"sync"
 	"testing"
 
+	"assay.dev/assay/internal/spec"
 	"pgregory.net/rapid"
 )
 
-func marks(o Options) *Marks {
+func newMarks() *Marks {
 	m := &Marks{}
-	m.Set(o)
+	m.Set("a-run", 7, spec.Marking{Header: "x-load-test", Sampled: 0.5, Baggage: true})
 	return m
 }
-
-var options = Options{Run: "a-run", Seed: 7, Header: "x-load-test", Sampled: 0.5, Baggage: true}
 
 // sent is the header of a request as a VU sends it.
 func (m *Marks) sent(vu string, h http.Header) http.Header {
@@ -54,7 +53,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// The sampled share is that of the options, and transactions that a smaller share samples
+// The sampled share is that of the marking, and transactions that a smaller share samples
 // are sampled by a larger one too.
 func TestSampledShare(t *testing.T) {
 	const n = 100_000
@@ -101,7 +100,7 @@ func TestTraceparent(t *testing.T) {
 // Requests that a transaction sends at once have one trace and a span each; those after it
 // belong to none.
 func TestRequestsOfATransaction(t *testing.T) {
-	m := marks(options)
+	m := newMarks()
 	tx := m.Scenario("s").Begin("1", 5)
 	if _, traced := tx.Trace(); traced {
 		t.Error("a transaction without a request is traced")
@@ -139,7 +138,7 @@ func TestRequestsOfATransaction(t *testing.T) {
 // Headers of the script stay, and its trace counts; a request that is sent again, with a
 // login, gets a span of its own.
 func TestHeadersOfTheScriptStay(t *testing.T) {
-	m := marks(options)
+	m := newMarks()
 	tx := m.Scenario("s").Begin("1", 5)
 	first := m.sent("1", http.Header{})
 	if first.Get("X-Load-Test") != "a-run" || first.Get("Baggage") != "user_agent.synthetic.type=test,assay.run=a-run" {
@@ -162,7 +161,7 @@ func TestHeadersOfTheScriptStay(t *testing.T) {
 	}
 }
 
-// Without options nothing is marked, and an executor without marks works.
+// Before Set nothing is marked, and an executor without marks works.
 func TestNoMarks(t *testing.T) {
 	for _, m := range []*Marks{nil, {}} {
 		tx := m.Scenario("s").Begin("1", 5)

@@ -13,10 +13,9 @@ import (
 )
 
 // Register lets scripts import our k6/http, which is k6's own with marked requests and
-// limited answers. k6
-// v2 looks extensions up after its own modules, by name; only modules.Register, which is
-// not used here, wants names that begin with k6/x/. That way VUs, setup() and teardown()
-// are reached without k6's private fields.
+// limited answers. k6 v2 looks extensions up after its own modules, by name; only
+// modules.Register, which is not used here, wants names that begin with k6/x/. So VUs,
+// setup() and teardown() are reached without k6's private fields.
 func (m *Marks) Register() {
 	ext.Register("k6/http", ext.JSExtension, &module{k6http.New(), m})
 }
@@ -47,7 +46,7 @@ func (v *markedVU) State() *lib.State {
 	}
 	if _, ours := s.Transport.(*transport); !ours {
 		t := &transport{next: s.Transport, marks: v.marks, dumped: s.Options.HTTPDebug.String != ""}
-		if v.marks.options != nil {
+		if v.marks.fixed != nil {
 			t.vu = v.marks.vu(strconv.FormatUint(s.VUID, 10))
 		}
 		s.Transport = t

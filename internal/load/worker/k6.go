@@ -85,7 +85,7 @@ func prepare(a wire.Assignment, archive []byte, dir string) error {
 // child is k6.
 type child struct {
 	*process.Child
-	logged chan struct{} // closed when all of its log was read
+	logging crash.Group // ends when all of its log was read
 }
 
 // startK6 starts k6, whose output is written to log. It is killed if this process ends.
@@ -101,9 +101,8 @@ func startK6(executable string, args, env []string, log io.Writer) (*child, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start k6: %w", err), read.Close())
 	}
-	c := &child{Child: p, logged: make(chan struct{})}
-	crash.Go(func() {
-		defer close(c.logged)
+	c := &child{Child: p}
+	c.logging.Go(func() {
 		lines := mask.NewLines(log)
 		_, _ = io.Copy(lines, read) // ends with k6
 		_ = lines.Flush()           // a log that cannot be kept is no reason to fail
@@ -115,6 +114,6 @@ func startK6(executable string, args, env []string, log io.Writer) (*child, erro
 // status is how k6 ended: its exit code, or a signal.
 func (c *child) status() string {
 	err := c.Err()
-	<-c.logged
+	c.logging.Wait()
 	return wire.StatusOf(err)
 }

@@ -23,7 +23,7 @@ type parent struct {
 	url     string
 	token   string
 	server  *http.Server
-	done    chan struct{}
+	serving crash.Group
 }
 
 func serveK6(s *session) (*parent, error) {
@@ -31,17 +31,14 @@ func serveK6(s *session) (*parent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for k6: %w", err)
 	}
-	p := &parent{session: s, url: "http://" + listener.Addr().String(), token: rand.Text(), done: make(chan struct{})}
+	p := &parent{session: s, url: "http://" + listener.Addr().String(), token: rand.Text()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PathReady, p.ready)
 	mux.HandleFunc("POST "+wire.PathStart, p.start)
 	mux.HandleFunc("POST "+wire.PathMetrics, p.metrics)
 	mux.HandleFunc("POST "+wire.PathAcknowledged, p.acknowledged)
 	p.server = &http.Server{Handler: p.authorized(mux), ReadHeaderTimeout: 10 * time.Second}
-	crash.Go(func() {
-		defer close(p.done)
-		_ = p.server.Serve(listener) // ends with close
-	})
+	p.serving.Go(func() { _ = p.server.Serve(listener) }) // ends with close
 	return p, nil
 }
 
@@ -66,7 +63,7 @@ func (p *parent) authorized(next http.Handler) http.Handler {
 // close is called when k6 has ended.
 func (p *parent) close() {
 	_ = p.server.Close() // closes the listener and its connections, which nobody uses
-	<-p.done
+	p.serving.Wait()
 }
 
 func (p *parent) ready(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -82,7 +83,9 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 	var said wire.Waiting
 	answered, waits := time.Now(), false
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		a, waiting, err := askToJoin(ctx, link, hello)
+		asking, cancel := context.WithTimeout(ctx, messageTimeout)
+		a, waiting, err := link.Join(asking, hello)
+		cancel()
 		var refused *wire.RefusedError
 		switch {
 		case err == nil && a != nil:
@@ -94,7 +97,11 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 				said = waiting
 			}
 		case errors.As(err, &refused):
-			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %s", link.URL(), refused.Reason), refusalHint(refused))
+			next := ""
+			if refused.Status == http.StatusUnauthorized {
+				next = "set ASSAY_JOIN_TOKEN to the token of this run, which its coordinator prints"
+			}
+			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %s", link.URL(), refused.Reason), next)
 		case ctx.Err() != nil:
 			return wire.Assignment{}, context.Cause(ctx)
 		case hint.Of(err) != "": // another coordinator: its key is not the expected one
@@ -110,19 +117,6 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 		case <-time.After(pause):
 		}
 	}
-}
-
-func askToJoin(ctx context.Context, link *wire.Link, hello wire.Hello) (*wire.Assignment, wire.Waiting, error) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-	defer cancel()
-	return link.Join(ctx, hello)
-}
-
-func refusalHint(r *wire.RefusedError) string {
-	if r.Status == 401 {
-		return "set ASSAY_JOIN_TOKEN to the token of this run, which its coordinator prints"
-	}
-	return ""
 }
 
 // thisMachine is where this process runs, and what it may use.

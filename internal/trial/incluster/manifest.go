@@ -24,19 +24,18 @@ const (
 
 // Job describes the coordinator's Job.
 type Job struct {
-	Name           string // of the run in the namespace
-	Namespace      string
-	Image          string
-	Resources      cluster.Resources
-	ServiceAccount string
-	Command        []string          // flags of `assay kubernetes coordinate`, and its command
-	Secrets        map[string]string // environment variables
-	FromSecrets    map[string]Key    // environment variables, from Secrets that exist
-	Project        []byte            // archive of the project's files
-	PatchText      []byte            // that the coordinator applies to the workers' manifests; nil: none
-	StartTimeout   time.Duration     // for its pod
-	Longest        time.Duration     // that the run can take
-	Patch          cluster.Patch
+	Name         string // of the run in the namespace
+	Namespace    string
+	Image        string
+	Resources    cluster.Resources
+	Command      []string          // flags of `assay kubernetes coordinate`, and its command
+	Secrets      map[string]string // environment variables
+	FromSecrets  map[string]Key    // environment variables, from Secrets that exist
+	Project      []byte            // archive of the project's files
+	PatchText    []byte            // that the coordinator applies to the workers' manifests; nil: none
+	StartTimeout time.Duration     // for its pod
+	Longest      time.Duration     // that the run can take
+	Patch        cluster.Patch
 }
 
 // Key is a key of a Secret.
@@ -106,7 +105,7 @@ func (j Job) job() *batchv1.Job {
 				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator), Annotations: cluster.Annotations()},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(endTimeout.Seconds())),
-					ServiceAccountName: j.ServiceAccount, EnableServiceLinks: new(false), SecurityContext: cluster.PodSecurity(),
+					ServiceAccountName: cluster.CoordinatorAccount, EnableServiceLinks: new(false), SecurityContext: cluster.PodSecurity(),
 					Volumes: []corev1.Volume{scratch, j.projectVolume(project)},
 					Containers: []corev1.Container{{
 						Name: cluster.Container, Image: j.Image, Args: slices.Concat([]string{"kubernetes", "coordinate"}, j.Command),

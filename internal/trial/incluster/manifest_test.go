@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 func example() Job {
 	return Job{
-		Name: "assay-checkout", Namespace: "load", Image: "registry.example.com/assay:1.0", ServiceAccount: cluster.CoordinatorAccount,
+		Name: "assay-checkout", Namespace: "load", Image: "registry.example.com/assay:1.0",
 		Resources:   cluster.Resources{CPU: resource.MustParse("500m"), Memory: resource.MustParse("1Gi")},
 		Command:     []string{"--folder", ".", "--", "certify", "checkout", "--thresholds", "thresholds.json"},
 		Secrets:     map[string]string{"ASSAY_INFLUX_URL": "http://influx:8086", "ASSAY_INFLUX_TOKEN": "hunter2"},

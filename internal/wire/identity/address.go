@@ -122,9 +122,11 @@ func (a Address) verify(shown []*x509.Certificate, token string) error {
 		return hint.With(fmt.Errorf("the coordinator at %s presented the key %s, expected %s", a.URL, got, a.Fingerprint),
 			"copy the join line of this run: each run may have another key")
 	}
-	derived, err := tokenFingerprint(token)
-	if err != nil {
+	derived := ""
+	if i, err := FromToken(token); err != nil {
 		derived = "none, for " + err.Error()
+	} else {
+		derived = i.Fingerprint()
 	}
 	if got == derived {
 		return nil
@@ -133,24 +135,12 @@ func (a Address) verify(shown []*x509.Certificate, token string) error {
 	for _, c := range shown[1:] {
 		authorities.AddCert(c)
 	}
-	if _, err = leaf.Verify(x509.VerifyOptions{DNSName: a.Host, Intermediates: authorities}); err == nil {
+	_, err := leaf.Verify(x509.VerifyOptions{DNSName: a.Host, Intermediates: authorities})
+	if err == nil {
 		return nil
 	}
 	return hint.With(
 		fmt.Errorf("the coordinator at %s has the key %s, not the token's (%s), and its certificate is not trusted: %w", a.URL, got, derived, err),
 		"compare ASSAY_JOIN_TOKEN with the coordinator's; if the coordinator chose the token, add the fingerprint of its join line to the URL: #sha256:...",
 	)
-}
-
-// tokenFingerprint is the fingerprint of the key that a token stands for.
-func tokenFingerprint(token string) (string, error) {
-	key, err := derive(token)
-	if err != nil {
-		return "", err
-	}
-	spki, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		return "", fmt.Errorf("derive the TLS key: %w", err)
-	}
-	return fingerprint(spki), nil
 }

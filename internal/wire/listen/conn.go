@@ -61,32 +61,29 @@ func gone(err error) bool {
 	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE}, func(end error) bool { return errors.Is(err, end) })
 }
 
+// over is what is written to: TLS, or the socket.
+func (c *conn) over() net.Conn {
+	if t := c.tls.Load(); t != nil {
+		return t
+	}
+	return c.Conn
+}
+
 // Write has a deadline of its own: an answer may be long, and come after minutes.
 func (c *conn) Write(p []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.gate.limits.Write)); err != nil {
 		return 0, err
 	}
-	if t := c.tls.Load(); t != nil {
-		return t.Write(p)
-	}
-	return c.Conn.Write(p)
+	return c.over().Write(p)
 }
 
 // CloseWrite lets net/http end a connection in steps, so that a client that still sends
 // can read why.
-func (c *conn) CloseWrite() error {
-	if t := c.tls.Load(); t != nil {
-		return t.CloseWrite()
-	}
-	return c.Conn.(*net.TCPConn).CloseWrite()
-}
+func (c *conn) CloseWrite() error { return c.over().(interface{ CloseWrite() error }).CloseWrite() }
 
 func (c *conn) Close() error {
 	c.settle()
-	if t := c.tls.Load(); t != nil {
-		return t.Close()
-	}
-	return c.Conn.Close()
+	return c.over().Close()
 }
 
 // settle ends the account of a connection as one without the token.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"assay.dev/assay/internal/crash"
@@ -39,9 +38,9 @@ type Server struct {
 	gate     *gate
 	refusals *refusals
 	http     *http.Server
-	served   chan struct{} // closed when http has ended with failed
-	failed   error
-	open     sync.WaitGroup // counts the goroutines of connections
+	serving  crash.Group
+	failed   error       // why serving has ended
+	open     crash.Group // counts the goroutines of connections
 }
 
 // Serve listens until Close.
@@ -64,7 +63,7 @@ func Serve(o Options) (*Server, error) {
 	if err != nil {
 		return nil, hint.With(err, "give an address of this host, and a port that no other program has")
 	}
-	s := &Server{options: o, refusals: newRefusals(o.Log), served: make(chan struct{})}
+	s := &Server{options: o, refusals: newRefusals(o.Log)}
 	s.gate = newGate(listener, o.Identity.TLS(), o.Limits, s.refusals)
 	s.http = &http.Server{
 		Handler:                      http.HandlerFunc(s.handle),
@@ -78,8 +77,7 @@ func Serve(o Options) (*Server, error) {
 		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelError),
 	}
 	s.http.Protocols.SetHTTP1(true)
-	crash.Go(func() {
-		defer close(s.served)
+	s.serving.Go(func() {
 		if err := s.http.Serve(s.gate); !errors.Is(err, http.ErrServerClosed) {
 			s.failed = fmt.Errorf("listen: %w", err)
 		}
@@ -118,7 +116,7 @@ func (s *Server) Close(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // of closed sockets
 	}
-	<-s.served
+	s.serving.Wait()
 	ended := make(chan struct{})
 	crash.Go(func() {
 		s.open.Wait()

@@ -58,8 +58,11 @@ func coordinate(t *testing.T, shape longrun.Shape, eager bool, during func(*Flee
 	var workers *Fleet
 	var measuring sync.WaitGroup
 	o := run.Options{
-		ID: "test", Dir: filepath.Join(dir, "run"), File: spec.File{Path: filepath.Join(dir, "thresholds.json")}, Profile: p,
-		Workers: shape.Workers, Join: run.Join{Remote: true}, Engine: fleet.Others{}, Seed: 1, Target: target.URL, Scope: spec.ScopeSmoke,
+		ID: "test", Dir: filepath.Join(dir, "run"), Join: run.Join{Remote: true}, Engine: fleet.Others{},
+		Task: run.Task{
+			File: spec.File{Path: filepath.Join(dir, "thresholds.json")}, Profile: p, Workers: shape.Workers, Seed: 1, Scope: spec.ScopeSmoke,
+		},
+		System:     run.System{Target: target.URL},
 		Executable: executable, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Progress: func(e run.Event) {
 			token, url, found := strings.Cut(e.Text, " assay worker --join ")

@@ -64,7 +64,10 @@ var passed = []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 // Start starts the processes. When one cannot be started the others are ended.
 func (e Engine) Start(_ context.Context, l fleet.Launch) (_ fleet.Workers, err error) {
 	mask.Add(l.Token)
-	f := &Fleet{Engine: e, remove: func() error { return nil }, ended: make(chan fleet.Ended, l.Workers), output: make([]fleet.Tail, l.Workers), left: map[int]bool{}}
+	f := &Fleet{
+		Engine: e, remove: func() error { return nil }, left: map[int]bool{},
+		ended: make(chan fleet.Ended, l.Workers), output: make([]fleet.Tail, l.Workers),
+	}
 	if e.Command == nil {
 		if f.dir, f.remove, err = scratch.Make("", "assay-fleet-"); err != nil {
 			return nil, fmt.Errorf("start workers: %w", err)
