@@ -22,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s: %s at %g %s\n", c.Verdict, c.Profile, c.Rate.Target, c.Rate.Unit)
+	fmt.Printf("%s: %s at %s\n", c.Verdict, c.Profile, c.Rate)
 	for _, s := range c.SLOs {
 		fmt.Println(s.Verdict, s.Name())
 	}

@@ -2,7 +2,13 @@
 
 package certificate
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"assay.dev/assay/internal/quantity"
+)
 
 // SLO is one condition and its result.
 type SLO struct {
@@ -113,6 +119,15 @@ type Rate struct {
 	Dropped   *int64   `json:"dropped" jsonschema:"minimum=0"`
 }
 
+// String is the planned rate, like "20 to 40 tps".
+func (r Rate) String() string {
+	text := quantity.Exact(r.Target) + " " + r.Unit
+	if r.Lowest < r.Target {
+		text = quantity.Exact(r.Lowest) + " to " + text
+	}
+	return text
+}
+
 // Window is the judged part of the run.
 type Window struct {
 	Start   time.Time `json:"start"`
@@ -213,6 +228,21 @@ type Abort struct {
 	From       time.Time `json:"from"` // start of the first second in which it held
 	To         time.Time `json:"to"`   // end of the last one
 	Observed   []Reading `json:"observed"`
+}
+
+// Range is between which values the readings lie, like "31 % to 52 %"; empty: nothing was
+// read.
+func (a Abort) Range() string {
+	if len(a.Observed) == 0 {
+		return ""
+	}
+	byValue := func(x, y Reading) int { return cmp.Compare(x.Value, y.Value) }
+	least := quantity.Near(slices.MinFunc(a.Observed, byValue).Value, a.Limit, a.Unit)
+	most := quantity.Near(slices.MaxFunc(a.Observed, byValue).Value, a.Limit, a.Unit)
+	if least == most {
+		return least
+	}
+	return least + " to " + most
 }
 
 // Reading is what an abort condition read in one second.

@@ -5,23 +5,13 @@
 package main
 
 import (
-	"log"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/cli/judging"
-	"assay.dev/assay/internal/mask"
 )
 
-func main() {
-	mask.Environment()
-	mask.Arguments(os.Args[1:])
-	stderr := mask.Writer{To: &cli.Unblocked{To: os.Stderr}}
-	log.SetOutput(stderr) // of libraries
-	os.Exit(cli.Execute(cli.Interruptible(stderr), newRoot(), os.Args[1:], os.Stdout, stderr))
-}
+func main() { cli.Main(newRoot) }
 
 func newRoot() *cobra.Command {
 	root := cli.Root(&cobra.Command{

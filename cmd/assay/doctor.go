@@ -78,7 +78,10 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 		return err
 	}
 	if f.JSON {
-		err = cli.PrintJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) })
+		var data []byte
+		if data, err = all.Marshal(time.Now()); err == nil {
+			err = cli.PrintJSON(c, data)
+		}
 	} else {
 		err = all.WriteText(c.OutOrStdout())
 	}

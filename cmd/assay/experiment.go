@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/series/experiment"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
@@ -87,7 +86,7 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if d.State != experiment.Done {
 		return err
 	}
-	return errors.Join(err, cli.PrintDocument(c, f.JSON, d.Marshal, func() page.Page { return experiment.SummaryPage(d) }, s.File()))
+	return errors.Join(err, cli.PrintDocument(c, f.JSON, d, experiment.SummaryPage(d), s.File()))
 }
 
 // plan reads the file and the command line, and checks what needs neither the target

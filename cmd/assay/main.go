@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log"
 	"os"
 	"path/filepath"
 
@@ -9,19 +8,13 @@ import (
 
 	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/cli/judging"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/load/k6"
-	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/system"
 	"assay.dev/assay/internal/wire"
 )
 
 func main() {
-	mask.Environment()
-	mask.Arguments(os.Args[1:])
-	signature.HideFromChildren() // before anything is started
-	stderr := mask.Writer{To: &cli.Unblocked{To: os.Stderr}}
-	log.SetOutput(stderr) // of libraries
+	stderr := cli.Begin()
 	// Invoked under the name k6, or as `assay k6`, this is k6, with k6's arguments.
 	if filepath.Base(os.Args[0]) == "k6" {
 		if isRunner(os.Args[1:]) {

@@ -15,9 +15,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/project"
 	"assay.dev/assay/internal/project/logfile"
 	"assay.dev/assay/internal/project/model"
@@ -117,7 +115,7 @@ func (f *modelFlags) run(c *cobra.Command, logs []string) error {
 			written = append(written, filepath.Join(f.out, path))
 		}
 	}
-	if err := cli.PrintDocument(c, f.json, func() ([]byte, error) { return document.Marshal(d) }, func() page.Page { return model.Page(d) }, written...); err != nil {
+	if err := cli.PrintDocument(c, f.json, d, model.Page(d), written...); err != nil {
 		return err
 	}
 	if f.out != "" {

@@ -103,7 +103,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	d, err := t.Search(c.Context(), func(rate float64) string { return search.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
 		if f.JSON {
-			err = cmp.Or(cli.PrintJSON(c, d.Marshal), err)
+			err = cmp.Or(cli.PrintJSON(c, d), err)
 		} else {
 			err = cmp.Or(search.Summary(c.OutOrStdout(), d, t.File()), err)
 		}

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/crash"
+	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/mask"
 )
 
 // Exit codes in addition to those of verdicts.
@@ -31,6 +35,23 @@ func ExitWith(code int) error {
 		return nil
 	}
 	return ExitCode(code)
+}
+
+// Main runs a program whose command line is this process's, and does not return.
+func Main(newRoot func() *cobra.Command) {
+	stderr := Begin()
+	os.Exit(Execute(Interruptible(stderr), newRoot(), os.Args[1:], os.Stdout, stderr))
+}
+
+// Begin keeps the secrets of this process's environment and arguments out of what it prints,
+// and returns the standard error for that. It comes before anything is started.
+func Begin() io.Writer {
+	mask.Environment()
+	mask.Arguments(os.Args[1:])
+	signature.HideFromChildren()
+	stderr := mask.Writer{To: &Unblocked{To: os.Stderr}}
+	log.SetOutput(stderr) // of libraries
+	return stderr
 }
 
 // carryOut runs the command. A panic of it is an error. One that only reads ends with ctx:
@@ -80,9 +101,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	switch {
 	case errors.As(context.Cause(ctx), &ours):
 		PrintError(stderr, ours)
-		if all := joined(err); len(all) > 1 { // those of the cleanup
-			PrintError(stderr, errors.Join(all[1:]...))
-		}
+		printCleanup(stderr, err)
 		return ExitError
 	case err == nil:
 		return 0
@@ -90,9 +109,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		return int(code)
 	case ctx.Err() != nil && !errors.As(err, &left):
 		fmt.Fprintln(stderr, "assay: interrupted")
-		if all := joined(err); len(all) > 1 { // those of the cleanup
-			PrintError(stderr, errors.Join(all[1:]...))
-		}
+		printCleanup(stderr, err)
 		return ExitInterrupted
 	}
 	PrintError(stderr, err)
@@ -101,3 +118,10 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 
 // OnlyReads reports whether a command has the annotation Reads.
 func OnlyReads(c *cobra.Command) bool { return c.Annotations[onlyReads] != "" }
+
+// printCleanup prints the errors of a command that were joined to its own one.
+func printCleanup(stderr io.Writer, err error) {
+	if all := joined(err); len(all) > 1 {
+		PrintError(stderr, errors.Join(all[1:]...))
+	}
+}

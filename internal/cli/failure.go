@@ -63,7 +63,7 @@ func joined(err error) []error {
 	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // the errors of one file, none of a cleanup
 		return nil
 	}
-	// Of fmt.Errorf, which may wrap several errors too, the text is one line.
+	// An error of fmt.Errorf, which may wrap several errors too, is one line of text.
 	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // as it was returned
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
 		return nil

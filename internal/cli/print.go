@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/page"
 )
@@ -44,13 +45,13 @@ func OneRun(c *cobra.Command, args []string) error {
 
 // PrintDocument prints a result as a page followed by the paths of its files, or as a
 // JSON document.
-func PrintDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error), text func() page.Page, paths ...string) error {
+func PrintDocument(c *cobra.Command, asJSON bool, result any, text page.Page, paths ...string) error {
 	if asJSON {
-		return PrintJSON(c, document)
+		return PrintJSON(c, result)
 	}
 	f, ok := c.OutOrStdout().(*os.File)
 	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	out := string(page.Terminal(text(), page.Columns, color))
+	out := string(page.Terminal(text, page.Columns, color))
 	if len(paths) > 0 {
 		out += "\n  " + strings.Join(paths, "\n  ") + "\n"
 	}
@@ -58,11 +59,14 @@ func PrintDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error
 	return err
 }
 
-func PrintJSON(c *cobra.Command, document func() ([]byte, error)) error {
-	data, err := document()
-	if err != nil {
-		return err
+// PrintJSON prints a result as a JSON document, unless it is the bytes of one.
+func PrintJSON(c *cobra.Command, result any) (err error) {
+	data, ok := result.([]byte)
+	if !ok {
+		data, err = document.Marshal(result)
 	}
-	_, err = c.OutOrStdout().Write(data)
+	if err == nil {
+		_, err = c.OutOrStdout().Write(data)
+	}
 	return err
 }

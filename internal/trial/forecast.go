@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -57,8 +56,8 @@ func pastRuns(folder, profile string) map[string]forecast.Past {
 		if n == maxPastRuns {
 			break
 		}
-		var c certificate.Certificate
-		if certificate.Validate(data) != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
+		c, err := certificate.Parse(data)
+		if err != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
 			continue
 		}
 		n++

@@ -61,11 +61,6 @@ func (o Options) Overrides() map[string]string {
 	return map[string]string{"load": "a quick one"}
 }
 
-// Section is a heading with blocks below it.
-func Section(heading string, blocks ...page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: blocks}
-}
-
 // SLOTable lists the SLOs whose metric begins with one of the prefixes, with the interval
 // of the observed value.
 func SLOTable(c certificate.Certificate, prefixes ...string) page.Block {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/stats/effect"
 )
 
@@ -118,9 +117,6 @@ func Summarise(p Parameters, state string, steps []Step) Document {
 	}
 	return d
 }
-
-// Marshal returns the document as JSON.
-func (d Document) Marshal() ([]byte, error) { return document.Marshal(d) }
 
 // loss says what a step lost or broke; empty: nothing.
 func (s Step) loss() (text string) {

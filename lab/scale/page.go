@@ -14,7 +14,7 @@ import (
 func Page(d Document) page.Page {
 	p := page.Page{Title: d.Profile + ": throughput by load", Source: "scale.json", Blocks: []page.Block{facts(d)}}
 	if len(d.Losses) > 0 {
-		p.Blocks = append(p.Blocks, section("Lost, duplicated or inconsistent", page.List{Items: d.Losses, Limit: 20}))
+		p.Blocks = append(p.Blocks, page.Under("Lost, duplicated or inconsistent", page.List{Items: d.Losses, Limit: 20}))
 	}
 	most := 0.0
 	for _, c := range d.Curves {
@@ -31,10 +31,6 @@ func Page(d Document) page.Page {
 		p.Blocks = append(p.Blocks, ratios(d))
 	}
 	return p
-}
-
-func section(heading string, blocks ...page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: blocks}
 }
 
 func facts(d Document) page.Facts {
@@ -88,7 +84,7 @@ func curveSection(c Curve, most float64) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	s := section(c.Variant, t)
+	s := page.Under(c.Variant, t)
 	if c.Law != nil {
 		s.Blocks = append(s.Blocks, page.Paragraph{Text: law(*c.Law), State: page.Quiet})
 	}
@@ -134,7 +130,7 @@ func ratios(d Document) page.Block {
 		}
 		t.Rows = append(t.Rows, page.Cells(r.Variant, load, quantity.OptionalValue(r.Ratio, "ratio"), quantity.Range(r.Lower, r.Upper, "ratio"), fmt.Sprint(r.Pairs), quantity.OptionalValue(r.P, "")))
 	}
-	return section("Throughput relative to "+d.Variants[0].Name, t, page.Paragraph{
+	return page.Under("Throughput relative to "+d.Variants[0].Name, t, page.Paragraph{
 		Text: "The median of the ratios of steps of one round. An interval needs six pairs.", State: page.Quiet,
 	})
 }

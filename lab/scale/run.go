@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -110,7 +111,7 @@ func text(s Step) string {
 // keep writes the document. err is why the measurement ends, if it does.
 func (s *Steps) keep(state string, err error) (Document, error) {
 	d := Summarise(s.Parameters, state, s.made)
-	data, failed := d.Marshal()
+	data, failed := document.Marshal(d)
 	if failed == nil {
 		if failed = record.WriteFile(s.File(), data); failed != nil {
 			failed = hint.With(failed, "free some disk space and measure again; the run folders so far are in "+s.Dir)

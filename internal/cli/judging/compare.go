@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
-
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/compare/report"
 	"assay.dev/assay/internal/judge/page"
@@ -94,5 +93,5 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		}
 		paths = []string{f.html}
 	}
-	return cli.PrintDocument(c, f.json, func() ([]byte, error) { return compare.Marshal(result) }, func() page.Page { return report.Summary(result) }, paths...)
+	return cli.PrintDocument(c, f.json, result, report.Summary(result), paths...)
 }

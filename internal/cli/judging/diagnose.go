@@ -5,12 +5,9 @@ package judging
 import (
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/cli"
-	"assay.dev/assay/internal/document"
-
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/judge/certificate/report"
-	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/sealed"
 )
 
@@ -36,23 +33,25 @@ experiment that would confirm it. It works offline, writes nothing, and exits wi
 				return err
 			}
 			found := r.Certificate()
-			return cli.PrintDocument(c, asJSON, func() ([]byte, error) { return diagnosis(found) }, func() page.Page { return report.Diagnosis(found) })
+			return cli.PrintDocument(c, asJSON, diagnosisOf(found), report.Diagnosis(found))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the diagnosis as JSON, as in certificate.json")
 	return c
 }
 
-// diagnosis is the diagnosis in a certificate as JSON: where the time went.
-func diagnosis(c certificate.Certificate) ([]byte, error) {
-	return document.Marshal(struct {
-		Run        string                  `json:"run"`
-		Profile    string                  `json:"profile"`
-		Verdict    string                  `json:"verdict"`
-		Bottleneck *certificate.Bottleneck `json:"bottleneck"`
-		Split      []certificate.Split     `json:"split"`
-		Waits      []certificate.Wait      `json:"waits"`
-		Statements []certificate.Statement `json:"statements"`
-		Resources  []certificate.Resource  `json:"resources"`
-	}{c.Run, c.Profile, c.Verdict, c.Bottleneck, c.Split, c.Waits, c.Statements, c.Resources})
+// diagnosis is the part of a certificate that says where the time went.
+type diagnosis struct {
+	Run        string                  `json:"run"`
+	Profile    string                  `json:"profile"`
+	Verdict    string                  `json:"verdict"`
+	Bottleneck *certificate.Bottleneck `json:"bottleneck"`
+	Split      []certificate.Split     `json:"split"`
+	Waits      []certificate.Wait      `json:"waits"`
+	Statements []certificate.Statement `json:"statements"`
+	Resources  []certificate.Resource  `json:"resources"`
+}
+
+func diagnosisOf(c certificate.Certificate) diagnosis {
+	return diagnosis{c.Run, c.Profile, c.Verdict, c.Bottleneck, c.Split, c.Waits, c.Statements, c.Resources}
 }

@@ -11,7 +11,7 @@ import (
 
 func TestDiagnosis(t *testing.T) {
 	c := build.Of(synthetic.Examples()["fail"])
-	text, err := diagnosis(c)
+	text, err := json.Marshal(diagnosisOf(c))
 	if err != nil {
 		t.Fatal(err)
 	}

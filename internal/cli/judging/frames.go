@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
-
 	"assay.dev/assay/internal/observe/record"
 )
 

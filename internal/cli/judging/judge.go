@@ -6,13 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
-
 	"assay.dev/assay/internal/judge/certificate/report"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
-	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/sealed"
 )
+
+// Commands are all commands of this package.
+func Commands(describe DescribeDatabase) []*cobra.Command {
+	return []*cobra.Command{Judge(), Diagnose(), Verify(describe), Compare(), Frames()}
+}
 
 // Judge is the command judge.
 func Judge() *cobra.Command {
@@ -74,5 +77,5 @@ func PrintCertificate(c *cobra.Command, i issue.Issue, asJSON bool) error {
 	if bundle := i.BundlePath(); bundle != "" {
 		paths = append(paths, bundle)
 	}
-	return cli.PrintDocument(c, asJSON, func() ([]byte, error) { return i.Data, nil }, func() page.Page { return report.Summary(i.Certificate) }, paths...)
+	return cli.PrintDocument(c, asJSON, i.Data, report.Summary(i.Certificate), paths...)
 }

@@ -8,14 +8,12 @@ import (
 	"os"
 	"time"
 
-	"assay.dev/assay/internal/observe/record"
-
-	"assay.dev/assay/internal/cli"
-
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/judge/audit"
 	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/observe/record"
 )
 
 // verifyFlags are the options of `assay verify`.
@@ -127,7 +125,7 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.PrintDocument(c, f.json, r.Marshal, r.Page); err != nil {
+	if err := cli.PrintDocument(c, f.json, r, r.Page()); err != nil {
 		return err
 	}
 	if problem := r.Problem(); problem != "" {

@@ -5,11 +5,9 @@ import (
 	"os"
 	"time"
 
-	"assay.dev/assay/internal/cli"
-	"assay.dev/assay/internal/version"
-
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect/databases"
@@ -20,6 +18,7 @@ import (
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/system"
 	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/version"
 )
 
 // Flags are the options of every command that makes runs.

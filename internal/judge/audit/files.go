@@ -73,15 +73,12 @@ func find(path string) (files, error) {
 // decode reads the certificate, and states in the report what it says.
 func (f *files) decode(r *Report) {
 	f.run = f.dir
-	err := certificate.Validate(f.data)
-	if err == nil {
-		f.stated, err = certificate.Parse(f.data)
-	}
+	c, err := certificate.Parse(f.data)
 	if err != nil {
 		r.add(Schema, Failed, "%v", err)
 		return
 	}
-	c := &f.stated
+	f.stated = c
 	stated := newReport(*f)
 	stated.Checks, stated.Broken = r.Checks, r.Broken
 	stated.Expires, stated.Issued, stated.Rate = &c.Expires, &c.Issued, &Rate{c.Rate.Unit, c.Rate.Target, c.Rate.Lowest}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"assay.dev/assay/certificate"
-	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
@@ -122,15 +121,6 @@ func newReport(f files) Report {
 	return r
 }
 
-// Marshal is the report as a JSON document.
-func (r Report) Marshal() ([]byte, error) {
-	text, err := document.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("marshal audit: %w", err)
-	}
-	return text, nil
-}
-
 // maxDetails is how many details of one check are reported: a manifest may name many files
 // that are missing.
 const maxDetails = 20
@@ -211,6 +201,29 @@ func (r *Report) Problem() string {
 	return page.Clean("the certificate is refused: " + strings.Join(all, "; "))
 }
 
+// Advice is the next step for the holder of a certificate with failed checks, at least one.
+func (r *Report) Advice() string {
+	switch only := r.Broken[0]; {
+	case len(r.Broken) > 1:
+	case only == Signature:
+		return "check that --key is the issuer's public key; if it is, do not rely on the certificate"
+	case only == Expiry, only == Database, only == Fingerprint:
+		return "certify again: the certificate has expired, or is for another environment"
+	case only == Verdict:
+		return "verify with the version of assay that judged it, or judge the run again with this version"
+	case only == Files:
+		return "restore the file as it was signed, or make all of them again: assay judge RUN"
+	case only == Seal && r.refused():
+		return "certify with ASSAY_SIGNING_KEY set, so that the run seals its record; --allow-unsealed accepts it as it is"
+	case only == Rejudged:
+		return "verify the run's own certificate, in the folder above; --allow-rejudged accepts this one"
+	}
+	if r.refused() {
+		return "name the certificate that is meant, or certify what is required"
+	}
+	return "do not rely on it; ask the issuer for the original run folder"
+}
+
 // Summary is the result in a word and in a sentence.
 func (r *Report) Summary() (word, sentence string) {
 	switch {
@@ -244,10 +257,10 @@ func (r *Report) Page() page.Page {
 	}
 	p.Blocks = append(p.Blocks, page.Paragraph{Text: fmt.Sprintf("Verdict %s: %s", r.Verdict, r.Claim)}, r.purpose())
 	if len(r.Limitations) > 0 {
-		p.Blocks = append(p.Blocks, page.Section{Heading: "Limitations", Blocks: []page.Block{page.List{Items: r.Limitations}}})
+		p.Blocks = append(p.Blocks, page.Under("Limitations", page.List{Items: r.Limitations}))
 	}
 	if len(r.NotCovered) > 0 {
-		p.Blocks = append(p.Blocks, page.Section{Heading: "Not covered by the signature", Blocks: []page.Block{page.List{Items: r.NotCovered, Limit: maxNamed}}})
+		p.Blocks = append(p.Blocks, page.Under("Not covered by the signature", page.List{Items: r.NotCovered, Limit: maxNamed}))
 	}
 	return p
 }

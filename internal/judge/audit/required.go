@@ -36,8 +36,9 @@ type requirement struct {
 	stated     func(c certificate.Certificate) string
 }
 
-// condition is why a certificate does not meet a requirement; nil: it does.
-type condition func(c certificate.Certificate) error
+// condition says why a certificate does not meet what a text requires, or why the text cannot
+// be understood; nil: it does. Without a certificate it is only about the text.
+type condition func(text string, c *certificate.Certificate) error
 
 // requirements are those that are stated, in their order. An error says which cannot be
 // understood: an empty text too, as that of a variable that is not set.
@@ -45,7 +46,7 @@ func (r Required) requirements(now time.Time) (all []requirement, err error) {
 	for _, s := range []struct {
 		name, example string
 		text          *string
-		parse         func(text string) (condition, error)
+		check         condition
 		stated        func(c certificate.Certificate) string
 	}{
 		{ProfileCheck, "payment", r.Profile, requireProfile, func(c certificate.Certificate) string { return c.Profile }},
@@ -58,38 +59,34 @@ func (r Required) requirements(now time.Time) (all []requirement, err error) {
 		if s.text == nil {
 			continue
 		}
-		check, err := s.parse(*s.text)
+		err := s.check(*s.text, nil)
 		if *s.text == "" {
 			err = errors.New("it is empty")
 		}
 		if err != nil {
 			return nil, hint.With(fmt.Errorf("--%s %q: %w", s.name, *s.text, err), fmt.Sprintf("for example: --%s %s", s.name, s.example))
 		}
-		all = append(all, requirement{s.name, *s.text, check, s.stated})
+		all = append(all, requirement{s.name, *s.text, s.check, s.stated})
 	}
 	return all, nil
 }
 
-func requireProfile(name string) (condition, error) {
-	return func(c certificate.Certificate) error {
-		if c.Profile != name {
-			return fmt.Errorf("the certificate is of profile %s, required: %s", c.Profile, name)
-		}
-		return nil
-	}, nil
+func requireProfile(name string, c *certificate.Certificate) error {
+	if c != nil && c.Profile != name {
+		return fmt.Errorf("the certificate is of profile %s, required: %s", c.Profile, name)
+	}
+	return nil
 }
 
-func requireTarget(text string) (condition, error) {
+func requireTarget(text string, c *certificate.Certificate) error {
 	want, err := sameURL(text)
-	if err != nil {
-		return nil, err
+	if err != nil || c == nil {
+		return err
 	}
-	return func(c certificate.Certificate) error {
-		if is, err := sameURL(c.Environment.Target); err != nil || is != want {
-			return fmt.Errorf("the certificate is for %s, required: %s", c.Environment.Target, text)
-		}
-		return nil
-	}, nil
+	if is, err := sameURL(c.Environment.Target); err != nil || is != want {
+		return fmt.Errorf("the certificate is for %s, required: %s", c.Environment.Target, text)
+	}
+	return nil
 }
 
 // sameURL is the same text for the same base URL: without the default port, a slash at the
@@ -107,19 +104,17 @@ func sameURL(text string) (string, error) {
 	return u.Scheme + "://" + u.User.String() + "@" + u.Host + u.Path + "?" + u.RawQuery, nil
 }
 
-func requireScope(want string) (condition, error) {
-	if want != spec.ScopeCertificate && want != spec.ScopeSmoke {
-		return nil, errors.New("it must be certificate or smoke")
+func requireScope(want string, c *certificate.Certificate) error {
+	switch {
+	case want != spec.ScopeCertificate && want != spec.ScopeSmoke:
+		return errors.New("it must be certificate or smoke")
+	case c != nil && want == spec.ScopeCertificate && c.Scope != want:
+		return fmt.Errorf("the certificate is a %s of %d s, required: %s", c.Scope, c.Window.Seconds, want)
 	}
-	return func(c certificate.Certificate) error {
-		if want == spec.ScopeCertificate && c.Scope != want {
-			return fmt.Errorf("the certificate is a %s of %d s, required: %s", c.Scope, c.Window.Seconds, want)
-		}
-		return nil
-	}, nil
+	return nil
 }
 
-func requireRate(text string) (condition, error) {
+func requireRate(text string, c *certificate.Certificate) error {
 	number, unit := text, ""
 	for _, u := range []string{"tps", "rps"} {
 		if before, ok := strings.CutSuffix(text, u); ok {
@@ -127,27 +122,22 @@ func requireRate(text string) (condition, error) {
 		}
 	}
 	least, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(least > 0) || math.IsInf(least, 0) {
-		return nil, errors.New("it must be a rate above 0, in the certificate's unit")
+	switch {
+	case err != nil || !(least > 0) || math.IsInf(least, 0):
+		return errors.New("it must be a rate above 0, in the certificate's unit")
+	case c == nil:
+	case unit != "" && unit != c.Rate.Unit:
+		return fmt.Errorf("the certificate's rate is in %s, required: %s", c.Rate.Unit, text)
+	case c.Rate.Target < least:
+		return fmt.Errorf("the certificate is for %s, required: at least %s", rateText(*c), text)
 	}
-	return func(c certificate.Certificate) error {
-		switch {
-		case unit != "" && unit != c.Rate.Unit:
-			return fmt.Errorf("the certificate's rate is in %s, required: %s", c.Rate.Unit, text)
-		case c.Rate.Target < least:
-			return fmt.Errorf("the certificate is for %s, required: at least %s", rateText(c), text)
-		}
-		return nil
-	}, nil
+	return nil
 }
 
 // rateText is the rate that a certificate is for: with several flows, the highest that they hold
 // together, and that of each.
 func rateText(c certificate.Certificate) string {
-	text := quantity.Exact(c.Rate.Target) + " " + c.Rate.Unit
-	if c.Rate.Lowest < c.Rate.Target {
-		text = quantity.Exact(c.Rate.Lowest) + " to " + text
-	}
+	text := c.Rate.String()
 	for i, f := range c.Flows {
 		separator := ", "
 		if i == 0 {
@@ -158,36 +148,36 @@ func rateText(c certificate.Certificate) string {
 	return text
 }
 
-func requireRevision(want string) (condition, error) {
-	return func(c certificate.Certificate) error {
-		if c.Environment.Service == nil || len(c.Environment.Service.Builds) == 0 {
-			return fmt.Errorf("the service reported no build (a gauge *_build_info), required: %s", want)
-		}
-		found := false
-		for _, b := range c.Environment.Service.Builds {
-			for label, value := range b.Labels {
-				if value != want {
-					continue
-				}
-				found = true
-				for _, other := range c.Environment.Service.Builds { // such as of an instance that was not replaced yet
-					if other.Metric == b.Metric && other.Labels[label] != want {
-						return fmt.Errorf("the certificate is for %s, required: %s alone", buildsText(c.Environment.Service), want)
-					}
+func requireRevision(want string, c *certificate.Certificate) error {
+	if c == nil {
+		return nil
+	}
+	service, found := c.Environment.Service, false
+	if service == nil || len(service.Builds) == 0 {
+		return fmt.Errorf("the service reported no build (a gauge *_build_info), required: %s", want)
+	}
+	for _, b := range service.Builds {
+		for label, value := range b.Labels {
+			if value != want {
+				continue
+			}
+			found = true
+			for _, other := range service.Builds { // such as of an instance that was not replaced yet
+				if other.Metric == b.Metric && other.Labels[label] != want {
+					return fmt.Errorf("the certificate is for %s, required: %s alone", buildsText(service), want)
 				}
 			}
 		}
-		if !found {
-			return fmt.Errorf("the certificate is for %s, required: %s", buildsText(c.Environment.Service), want)
-		}
-		switch same := c.Environment.ServiceUnchanged; {
-		case same == nil:
-			return fmt.Errorf("the service's builds were read before the load, but not throughout it, required: %s", want)
-		case !*same:
-			return fmt.Errorf("under load an instance of the service reported another build than %s, or none, required: %s alone", buildsText(c.Environment.Service), want)
-		}
-		return nil
-	}, nil
+	}
+	switch same := c.Environment.ServiceUnchanged; {
+	case !found:
+		return fmt.Errorf("the certificate is for %s, required: %s", buildsText(service), want)
+	case same == nil:
+		return fmt.Errorf("the service's builds were read before the load, but not throughout it, required: %s", want)
+	case !*same:
+		return fmt.Errorf("under load an instance of the service reported another build than %s, or none, required: %s alone", buildsText(service), want)
+	}
+	return nil
 }
 
 // buildsText lists the builds that a service reports; "not reported" if it reports none.
@@ -207,22 +197,20 @@ func buildsText(s *record.Service) string {
 	return strings.Join(all, ", ")
 }
 
-func requireIssued(now time.Time) func(text string) (condition, error) {
-	return func(text string) (condition, error) {
+func requireIssued(now time.Time) condition {
+	return func(text string, c *certificate.Certificate) error {
 		earliest, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			age, err := time.ParseDuration(text)
 			if err != nil || age <= 0 {
-				return nil, errors.New("it must be a time like 2026-11-20T12:00:00Z, or an age like 24h")
+				return errors.New("it must be a time like 2026-11-20T12:00:00Z, or an age like 24h")
 			}
 			earliest = now.Add(-age).UTC()
 		}
-		return func(c certificate.Certificate) error {
-			if c.Issued.Before(earliest) {
-				return fmt.Errorf("the certificate was issued at %s, required: not before %s", c.Issued.Format(time.RFC3339), earliest.Format(time.RFC3339))
-			}
-			return nil
-		}, nil
+		if c != nil && c.Issued.Before(earliest) {
+			return fmt.Errorf("the certificate was issued at %s, required: not before %s", c.Issued.Format(time.RFC3339), earliest.Format(time.RFC3339))
+		}
+		return nil
 	}
 }
 
@@ -236,7 +224,7 @@ func checkTrial(r *Report, f files) {
 // checkRequired compares what the certificate states with what is required.
 func checkRequired(r *Report, f files, all []requirement) {
 	for _, q := range all {
-		err := q.check(f.stated)
+		err := q.check(q.text, &f.stated)
 		held := Requirement{Name: q.name, Required: q.text, Stated: q.stated(f.stated), Held: err == nil}
 		r.Required = append(r.Required, held)
 		if err != nil {

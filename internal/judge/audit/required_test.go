@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/judge/certificate/signature"
@@ -155,11 +156,10 @@ func TestRequiredRateOfFlows(t *testing.T) {
 	c := certificate.Certificate{Rate: certificate.Rate{Unit: "tps", Target: 100, Lowest: 60}, Flows: []certificate.Flow{
 		{Name: "pay", Rate: certificate.Rate{Target: 30}}, {Name: "browse", Rate: certificate.Rate{Target: 70}},
 	}}
-	check, err := requireRate("101")
-	if err != nil {
+	if err := requireRate("101", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(c); err == nil || err.Error() != "the certificate is for 60 to 100 tps: pay 30, browse 70, required: at least 101" {
+	if err := requireRate("101", &c); err == nil || err.Error() != "the certificate is for 60 to 100 tps: pay 30, browse 70, required: at least 101" {
 		t.Errorf("%v", err)
 	}
 }
@@ -178,12 +178,8 @@ func TestRequiredRevisionOfAll(t *testing.T) {
 		"the certificate is for app_build_info (go 1.26, revision old), required: new":                                               {build("old")},
 		"the certificate is for app_build_info (go 1.26, revision newer), x_build_info (a build), required: new":                     {build("newer"), {Metric: "x_build_info", Labels: map[string]string{"a": "build"}}},
 	} {
-		check, err := requireRevision("new")
-		if err != nil {
-			t.Fatal(err)
-		}
 		same := true
-		err = check(certificate.Certificate{Environment: certificate.Environment{Service: &record.Service{Builds: builds}, ServiceUnchanged: &same}})
+		err := requireRevision("new", &certificate.Certificate{Environment: certificate.Environment{Service: &record.Service{Builds: builds}, ServiceUnchanged: &same}})
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -205,10 +201,6 @@ func readBuilds(c *synthetic.Case, source string, others ...float64) {
 // of the build that is required, whatever the service reported before the load.
 func TestRequiredRevisionUnderLoad(t *testing.T) {
 	builds := []record.Build{{Metric: "app_build_info", Labels: map[string]string{"revision": "new"}}}
-	check, err := requireRevision("new")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const unread = "the service's builds were read before the load, but not throughout it, required: new"
 	zeros := slices.Repeat([]float64{0}, 100)
 	for name, c := range map[string]struct {
@@ -226,7 +218,8 @@ func TestRequiredRevisionUnderLoad(t *testing.T) {
 		s := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 		s.Run.Environment.Service = &record.Service{Builds: builds}
 		readBuilds(s, c.source, c.others...)
-		err := check(build.Of(s.Record()))
+		made := build.Of(s.Record())
+		err := requireRevision("new", &made)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
@@ -251,7 +244,7 @@ func TestPurpose(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	data, err := r.Marshal()
+	data, err := document.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,7 +47,7 @@ func checkVerdict(r *Report, f files) (run record.Run, opened bool) {
 	default:
 		if places := differingDecisions(f.data, data); len(places) > 0 {
 			r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s; it was judged by %s, this is %s: verify with the build that judged it", again.Verdict, strings.Join(places, ", "), buildText(by), buildText(&this))
-			return run, opened
+			break
 		}
 		r.add(Verdict, OK, "%s, with the same decisions and figures when recomputed from the evidence; it was judged by %s, this is %s", again.Verdict, buildText(by), buildText(&this))
 	}
@@ -105,25 +106,17 @@ func openRejudged(f files, thresholds record.Digest) (record.Run, error) {
 
 // differingFields names the fields in which two certificates differ.
 func differingFields(a, b []byte) string {
-	var of [2]map[string]json.RawMessage
-	for i, data := range [][]byte{a, b} {
-		if json.Unmarshal(data, &of[i]) != nil {
-			return "fields that cannot be read"
-		}
+	var stated, again map[string]json.RawMessage
+	if json.Unmarshal(a, &stated) != nil || json.Unmarshal(b, &again) != nil {
+		return "fields that cannot be read"
 	}
+	all := maps.Clone(stated)
+	maps.Copy(all, again)
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(of[1])) {
-		if !bytes.Equal(of[0][name], of[1][name]) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !bytes.Equal(stated[name], again[name]) {
 			names = append(names, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(of[0])) {
-		if _, ok := of[1][name]; !ok {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return "formatting"
-	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "formatting")
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/document"
 	. "assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/stats/effect"
 	"assay.dev/assay/internal/testing/comparetest"
@@ -27,7 +28,7 @@ func compared(t *testing.T, a, b Group, o Options) Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := Marshal(c)
+	data, err := document.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,10 +49,10 @@ type charges struct {
 	charged  parts // excessMs by the component that causes it
 }
 
-// analysis is a run under diagnosis. Views of it answer one question each: doubts, why the
-// leading component is not named; calls, what stubs measured; explanation, the sentences.
+// analysis is a run under diagnosis.
 type analysis struct {
 	charges
+	found    Findings // so far
 	run      record.Run
 	symptoms symptoms
 	spans    []record.Span
@@ -64,7 +64,7 @@ type analysis struct {
 // analyse returns nil if no transaction ran in the judged windows.
 func analyse(of subject) *analysis {
 	r, v := of.run, of.verdict
-	l := layoutOf(tableOf(r, v.Judged))
+	l := layoutOf(r, v.Judged)
 	a := &analysis{run: r, symptoms: symptomsOf(of), spans: v.Judged}
 	if a.symptoms.seconds != nil {
 		a.spans = a.symptoms.seconds

@@ -11,13 +11,13 @@ import (
 )
 
 // bottleneck names the component, or says why it names none.
-func (a *analysis) bottleneck(f Findings) *certificate.Bottleneck {
+func (a *analysis) bottleneck() *certificate.Bottleneck {
 	refused := a.symptoms.incomplete() && a.connectionsRefused(a.hold.sum)
 	switch {
 	case !a.symptoms.any():
-		return &certificate.Bottleneck{Component: None, Sentence: explanation{a, f}.noneSentence()}
+		return &certificate.Bottleneck{Component: None, Sentence: a.noneSentence()}
 	case a.symptoms.aboutTime():
-		b := a.slowest(f)
+		b := a.slowest()
 		if refused && !a.symptoms.loadDiffers && (b.Component == Undetermined || b.Component == Generator) {
 			return a.refusedInstead(b)
 		}
@@ -25,16 +25,16 @@ func (a *analysis) bottleneck(f Findings) *certificate.Bottleneck {
 	case refused:
 		return a.refusedConnections()
 	}
-	return &certificate.Bottleneck{Component: Undetermined, Sentence: explanation{a, f}.otherSLOsSentence()}
+	return &certificate.Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence()}
 }
 
 // slowest names the component that the time of transactions is charged to.
-func (a *analysis) slowest(f Findings) *certificate.Bottleneck {
+func (a *analysis) slowest() *certificate.Bottleneck {
 	order := a.ranking()
 	leader, second := order[0], order[1]
 	b := &certificate.Bottleneck{Component: a.names[leader]}
 	if a.charged[leader] <= 0 {
-		b.Component, b.Sentence = Undetermined, explanation{a, f}.noGrowthSentence()
+		b.Component, b.Sentence = Undetermined, a.headline()+", and no measured component explains it."
 		return b
 	}
 	share, grown, queued := a.drawn.confidence(leader, a.samplingGap()), a.charged[leader]-a.queued[leader], a.queued[leader]
@@ -46,18 +46,18 @@ func (a *analysis) slowest(f Findings) *certificate.Bottleneck {
 		b.RunnerUp = &certificate.RunnerUp{Component: a.names[second], GrowthMs: new(a.charged[second] - a.queued[second])}
 	}
 	least, _ := interval(slices.Clone(a.drawn.charged[leader]))
-	if doubt := (doubts{a}).doubt(leader, share, least); doubt != "" {
-		explanation{a, f}.describeCandidate(b, doubt)
+	if doubt := a.doubt(leader, share, least); doubt != "" {
+		a.describeCandidate(b, doubt)
 		return b
 	}
-	a.nameEvent(b, f.Waits)
+	a.nameEvent(b, a.found.Waits)
 	if b.Component == Neighbour {
-		b.Client, _ = largestNeighbour(f.Waits)
+		b.Client, _ = largestNeighbour(a.found.Waits)
 	}
-	if b.Component == Downstream && a.calls().retried() {
+	if b.Component == Downstream && a.retriedIn(a.hold, a.spans) {
 		b.Cause = Retries
 	}
-	explanation{a, f}.describe(b)
+	a.describe(b)
 	return b
 }
 

@@ -47,7 +47,7 @@ func clientsOf(r record.Run, hold []record.Span) (c clients) {
 		if _, known := ofLoad[digest]; !known {
 			ofLoad[digest], byDigest[digest] = statementOfLoad(r, hold, digest), map[string]float64{}
 		}
-		n := sumOver(r, metric.DBSession, exactly(s), windows)
+		n := sumOver(r.Timeline, metric.DBSession, exactly(s), windows)
 		byDigest[digest][client] += n
 		seen[client].known += n
 		if ofLoad[digest] {
@@ -85,11 +85,11 @@ func clientsOf(r record.Run, hold []record.Span) (c clients) {
 // statementOfLoad reports whether a statement is executed as often as transactions end.
 func statementOfLoad(r record.Run, hold []record.Span, digest string) bool {
 	calls := func(spans []record.Span) float64 {
-		n := sumOver(r, columns[ended].series.Name, nil, spans)
+		n := sumOver(r.Timeline, columns[ended].series.Name, nil, spans)
 		if n == 0 {
 			return 0
 		}
-		return sumOver(r, metric.DBStatements, []metric.Label{{Key: "digest", Value: digest}}, spans) / n
+		return sumOver(r.Timeline, metric.DBStatements, []metric.Label{{Key: "digest", Value: digest}}, spans) / n
 	}
 	now, base := calls(hold), baseline(r)
 	if base == nil {
@@ -163,7 +163,7 @@ func (c clients) runs(r record.Run, digest string, hold []record.Span) (client s
 	most := 0.0
 	for _, neighbour := range c.neighbours {
 		selector := []metric.Label{{Key: "digest", Value: digest}, {Key: "client", Value: neighbour}}
-		if n := sumOver(r, metric.DBSession, selector, hold); n > most {
+		if n := sumOver(r.Timeline, metric.DBSession, selector, hold); n > most {
 			client, most = neighbour, n
 		}
 	}

@@ -17,7 +17,7 @@ type column struct {
 	read   func(*record.Timeline, metric.Series, record.Span) []float64 // nil: derived from other columns
 }
 
-// columns are the columns of every table. They are followed by one for each wait class.
+// columns are those of every run. They are followed by one for each wait class.
 var columns []column
 
 func add(c column) columnIndex {
@@ -37,19 +37,21 @@ func histogram(name string) columnIndex {
 	}})
 }
 
-// mean is the mean of a histogram's values in each second; a second without values has that
-// of the second before.
+// each reads the seconds of a span one by one. A second without a value has that before it.
+func each(span record.Span, read func(second int64) (float64, bool)) []float64 {
+	values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
+	for i := range values {
+		values[i], ok[i] = read(span.From + int64(i))
+	}
+	return fillGaps(values, ok)
+}
+
+// mean is the mean of a histogram's values in each second.
 func mean(name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
-		values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
-		for i := range values {
-			second := span.From + int64(i)
-			h := line.Hist(s.Name, s.Labels, record.Span{From: second, To: second + 1})
-			if n := h.Count(); n > 0 {
-				values[i], ok[i] = h.Sum()/float64(n), true
-			}
-		}
-		return fillGaps(values, ok)
+		return each(span, func(second int64) (float64, bool) {
+			return line.Hist(s.Name, s.Labels, record.Span{From: second, To: second + 1}).Mean()
+		})
 	}})
 }
 
@@ -63,11 +65,7 @@ func gauge(source, name string, labels ...string) columnIndex {
 // gaugeOverAll is the sum of the last values that all sources sent.
 func gaugeOverAll(name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
-		values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
-		for i := range values {
-			values[i], ok[i] = line.GaugeSum(s.Name, s.Labels, span.From+int64(i))
-		}
-		return fillGaps(values, ok)
+		return each(span, func(second int64) (float64, bool) { return line.GaugeSum(s.Name, s.Labels, second) })
 	}})
 }
 

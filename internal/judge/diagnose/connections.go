@@ -70,19 +70,14 @@ func (l *layout) refusals(sum []float64) float64 {
 // shownBySystem reports whether the service or the database itself shows that connections
 // are what transactions wait for in vain. No burst of the generator keeps a pool full all
 // the time, and who gave up or was refused is not counted by the generator.
-func (d doubts) shownBySystem(name string) bool {
-	sum := d.hold.sum
+func (a *analysis) shownBySystem(name string) bool {
+	sum := a.hold.sum
 	switch name {
 	case Pool:
-		return d.poolTimedOut(sum) || sum[poolMax] > 0 && sum[poolInUse] >= minFull*sum[poolMax]
+		gaveUp := sum[failed] > 0 && sum[poolTimeouts] >= (sum[failed]+sum[timedOut])/2
+		return gaveUp || sum[poolMax] > 0 && sum[poolInUse] >= minFull*sum[poolMax]
 	case ConnectionStorm:
-		return d.connectionsRefused(sum)
+		return a.connectionsRefused(sum)
 	}
 	return false
-}
-
-// poolTimedOut reports whether the service gave up waiting for a connection of its pool at
-// least half as many times as transactions failed or timed out.
-func (l *layout) poolTimedOut(sum []float64) bool {
-	return sum[failed] > 0 && sum[poolTimeouts] >= (sum[failed]+sum[timedOut])/2
 }

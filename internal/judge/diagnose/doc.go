@@ -31,8 +31,7 @@
 //
 // Each step answers with a value of its own. A layout splits a window; a comparison of two
 // windows says what grew, and charges are what that is charged to; a resampling says how sure
-// both are. An analysis holds them with the record; doubts, calls and explanation are its
-// views.
+// both are. An analysis holds them with the record.
 //
 // statements.go, waits.go and resources.go describe what the database did and
 // what a transaction cost.

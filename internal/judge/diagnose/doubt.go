@@ -25,30 +25,27 @@ const (
 	slowSample = 10
 )
 
-// doubts answers why the leading component of an analysis is not named.
-type doubts struct{ *analysis }
-
 // doubt is the reason not to name the leading component; empty: it is named.
-func (d doubts) doubt(leader int, share, lower float64) string {
-	name := d.names[leader]
-	ofDatabase, cpuMeasured := d.isDatabase(leader), name == CPU && d.databaseLacksCPU()
+func (a *analysis) doubt(leader int, share, lower float64) string {
+	name := a.names[leader]
+	ofDatabase, cpuMeasured := a.isDatabase(leader), name == CPU && a.databaseLacksCPU()
 	for _, reason := range []string{
-		d.generatorDoubt(name),
-		d.windowsDoubt(),
-		d.sourcesDoubt(ofDatabase, cpuMeasured),
-		d.componentDoubt(name),
-		d.cpuDoubt(name, ofDatabase, cpuMeasured),
-		d.poolDoubt(name),
-		d.queueDoubt(name),
-		d.shareDoubt(leader),
+		a.generatorDoubt(name),
+		a.windowsDoubt(),
+		a.sourcesDoubt(ofDatabase, cpuMeasured),
+		a.componentDoubt(name),
+		a.cpuDoubt(name, ofDatabase, cpuMeasured),
+		a.poolDoubt(name),
+		a.queueDoubt(name),
+		a.shareDoubt(leader),
 	} {
 		if reason != "" {
 			return reason
 		}
 	}
 	switch {
-	case d.noBaseline && d.grewMost != "" && d.grewMost != name:
-		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", d.grewMost)
+	case a.noBaseline && a.grewMost != "" && a.grewMost != name:
+		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", a.grewMost)
 	case share < MinConfidence || lower <= 0:
 		return fmt.Sprintf("with a confidence of only %s", percent(share))
 	}
@@ -57,20 +54,20 @@ func (d doubts) doubt(leader int, share, lower float64) string {
 
 // generatorDoubt: under a load other than planned the system may behave differently, and a
 // generator that lacks CPU sends in bursts, which fill every queue.
-func (d doubts) generatorDoubt(name string) string {
-	if !d.symptoms.loadDiffers && d.shownBySystem(name) {
+func (a *analysis) generatorDoubt(name string) string {
+	if !a.symptoms.loadDiffers && a.shownBySystem(name) {
 		return ""
 	}
-	if d.symptoms.generator != "" && name != Generator {
-		return "the generator broke rule " + d.symptoms.generator + ", so the system was not tested under the planned load"
+	if a.symptoms.generator != "" && name != Generator {
+		return "the generator broke rule " + a.symptoms.generator + ", so the system was not tested under the planned load"
 	}
 	return ""
 }
 
-func (d doubts) windowsDoubt() string {
-	n := d.hold.sum[seconds]
-	if d.base.parts != nil {
-		n = math.Min(n, d.base.sum[seconds])
+func (a *analysis) windowsDoubt() string {
+	n := a.hold.sum[seconds]
+	if a.base.parts != nil {
+		n = math.Min(n, a.base.sum[seconds])
 	}
 	if n < minSeconds {
 		return fmt.Sprintf("a window of %.0f s is too short", n)
@@ -80,12 +77,12 @@ func (d doubts) windowsDoubt() string {
 
 // sourcesDoubt: a source that reports on only one of the windows distorts the growth of
 // its own components and of all others.
-func (d doubts) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
+func (a *analysis) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
 	gap := func(seen columnIndex) (text string, found bool) {
-		hold := d.hold.perSecond(seen)
+		hold := a.hold.perSecond(seen)
 		base := hold
-		if d.base.parts != nil {
-			base = d.base.perSecond(seen)
+		if a.base.parts != nil {
+			base = a.base.perSecond(seen)
 		}
 		return fmt.Sprintf("%s of the judged seconds and %s of the baseline's", percent(hold), percent(base)),
 			hold+base > 0 && (hold < minCoverage || base < minCoverage)
@@ -93,20 +90,20 @@ func (d doubts) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
 	if text, found := gap(serviceSeen); found {
 		return "the service reported metrics in " + text
 	}
-	if text, found := gap(databaseSeen); found && !cpuMeasured && !(ofDatabase && d.leadsDespiteGaps()) {
+	if text, found := gap(databaseSeen); found && !cpuMeasured && !(ofDatabase && a.leadsDespiteGaps()) {
 		return "the database was sampled in " + text
 	}
-	if d.symptoms.collector != "" && ofDatabase && !cpuMeasured && !d.leadsDespiteGaps() {
-		return "the time is in the database, whose samples have gaps: " + d.symptoms.collector
+	if a.symptoms.collector != "" && ofDatabase && !cpuMeasured && !a.leadsDespiteGaps() {
+		return "the time is in the database, whose samples have gaps: " + a.symptoms.collector
 	}
-	if sent, served := d.hold.sum[requests], d.hold.sum[serviceRequests]; !ofDatabase && d.known[serviceRequests] && served < minCoverage*sent {
+	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < minCoverage*sent {
 		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances, or its metrics do not count all routes", percent(served/sent))
 	}
 	return ""
 }
 
 // componentDoubt: some components stand for time that could not be separated further.
-func (d doubts) componentDoubt(name string) string {
+func (a *analysis) componentDoubt(name string) string {
 	switch name {
 	case Residual:
 		return "the time is in no measured component"
@@ -115,16 +112,16 @@ func (d doubts) componentDoubt(name string) string {
 	case Database:
 		return "the time is in the database's statements, and their waits were not sampled"
 	case Network:
-		if !d.wireShown() {
+		if !a.wireShown() {
 			return "no round trip was measured on it: the time is between what both ends measure, where a process that does not run looks the same"
 		}
 	case Unmeasured:
-		if d.known[serviceTime] && (d.known[queryTime] || d.databaseKnown(d.hold.sum)) {
+		if a.known[serviceTime] && (a.known[queryTime] || a.databaseKnown(a.hold.sum)) {
 			return "the time is between the service and its callers, or between it and its database, and round trips do not account for it: it may be in a proxy, in a queue before the service, or in a service that did not run"
 		}
 		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
-		if !d.known[downstreamTime] && !d.known[stubTime] && !d.serviceComputes() && !d.serviceQueues() {
+		if !a.known[downstreamTime] && !a.known[stubTime] && !a.serviceComputes() && !a.serviceQueues() {
 			return "the service reports no calls to other services, and used too little CPU to explain the time, which is in the service or in a call that it makes"
 		}
 	}
@@ -143,20 +140,20 @@ func (c charges) serviceComputes() bool {
 // cpuDoubt: sessions without a wait count as running, which the kernel's accounting can
 // refute; and if the CPU use of a server is unknown, slow samples are the only sign that
 // it lacks CPU.
-func (d doubts) cpuDoubt(name string, ofDatabase, cpuMeasured bool) string {
-	h := d.hold.sum
+func (a *analysis) cpuDoubt(name string, ofDatabase, cpuMeasured bool) string {
+	h := a.hold.sum
 	switch {
-	case name == CPU && !cpuMeasured && d.known[databaseCPU] && d.known[databaseQueue]:
-		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / d.ended(h)
-		if used < minExplained*d.excessMs[d.index[CPU]] {
+	case name == CPU && !cpuMeasured && a.known[databaseCPU] && a.known[databaseQueue]:
+		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / a.ended(h)
+		if used < minExplained*a.excessMs[a.index[CPU]] {
 			return fmt.Sprintf("its sessions show no wait, yet the database ran or waited for a CPU for only %s per transaction", ms(used))
 		}
-	case ofDatabase && name != CPU && d.runQueueSaturated(databaseProcess, d.hold) && !d.hasIdleCPU(databaseProcess, d.hold):
+	case ofDatabase && name != CPU && a.runQueueSaturated(databaseProcess, a.hold) && !a.hasIdleCPU(databaseProcess, a.hold):
 		return fmt.Sprintf("on average %s of the database's threads waited in the run queue while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs",
-			number(d.hold.perSecond(databaseQueue)), number(d.hold.perSecond(databaseCPU)), number(d.hold.perSecond(databaseCPUs)))
-	case ofDatabase && name != CPU && !d.known[databaseCPU] && d.slowSamples():
+			number(a.hold.perSecond(databaseQueue)), number(a.hold.perSecond(databaseCPU)), number(a.hold.perSecond(databaseCPUs)))
+	case ofDatabase && name != CPU && !a.known[databaseCPU] && a.slowSamples():
 		return fmt.Sprintf("sampling the database's sessions, which waits for nothing but CPU, took %s on average, against %s at the baseline: the database may lack CPU, and its CPU use is not known",
-			ms(h[sampleTime]/h[samples]), ms(d.base.sum[sampleTime]/d.base.sum[samples]))
+			ms(h[sampleTime]/h[samples]), ms(a.base.sum[sampleTime]/a.base.sum[samples]))
 	}
 	return ""
 }
@@ -172,15 +169,15 @@ func (c comparison) slowSamples() bool {
 
 // poolDoubt: a small pool, slow statements and connections that are held during other work
 // cannot always be distinguished.
-func (d doubts) poolDoubt(name string) string {
+func (a *analysis) poolDoubt(name string) string {
 	if name != Pool {
 		return ""
 	}
-	taken, held := d.statementsTime(d.hold), d.heldTime(d.hold)
+	taken, held := a.statementsTime(a.hold), a.heldTime(a.hold)
 	switch {
-	case d.base.parts == nil:
+	case a.base.parts == nil:
 		return "without a baseline, a small pool cannot be distinguished from slow statements"
-	case !d.known[poolMax] && taken >= slowdown*d.statementsTime(d.base):
+	case !a.known[poolMax] && taken >= slowdown*a.statementsTime(a.base):
 		return "the pool's size is not known, and statements became slower: a small pool cannot be distinguished from slow statements"
 	case taken > 0 && held >= minHeldRatio*taken:
 		return fmt.Sprintf("its connections are held for %s per transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
@@ -190,12 +187,12 @@ func (d doubts) poolDoubt(name string) string {
 
 // shareDoubt: the component must account for the growth of the time per transaction
 // (docs/waits.md, Attribution).
-func (d doubts) shareDoubt(leader int) string {
-	grown := d.hold.mean() - d.hold.parts[d.index[ArrivalQueue]]
-	if !d.noBaseline {
-		grown -= d.base.mean() - d.base.parts[d.index[ArrivalQueue]]
+func (a *analysis) shareDoubt(leader int) string {
+	grown := a.hold.mean() - a.hold.parts[a.index[ArrivalQueue]]
+	if !a.noBaseline {
+		grown -= a.base.mean() - a.base.parts[a.index[ArrivalQueue]]
 	}
-	if d.charged[leader] < minExplained*grown {
+	if a.charged[leader] < minExplained*grown {
 		return fmt.Sprintf("that is less than a third of the %s to be explained", ms(grown))
 	}
 	return ""
@@ -203,16 +200,16 @@ func (d doubts) shareDoubt(leader int) string {
 
 // leadsDespiteGaps reports whether a component of the database leads by more than could
 // have been missed in the gaps between samples.
-func (d doubts) leadsDespiteGaps() bool {
+func (a *analysis) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
-	for _, at := range d.databaseParts {
-		switch v := d.charged[at]; {
+	for _, at := range a.databaseParts {
+		switch v := a.charged[at]; {
 		case v > first:
 			first, second = v, first
 		case v > second:
 			second = v
 		}
 	}
-	taken := d.hold.sum[samples] / (d.hold.sum[seconds] * verdict.SampleRate(d.run.Timeline, d.spans))
+	taken := a.hold.sum[samples] / (a.hold.sum[seconds] * verdict.SampleRate(a.run.Timeline, a.spans))
 	return first*taken > second+first*math.Max(0, 1-taken)
 }

@@ -8,58 +8,58 @@ import (
 )
 
 // evidence lists what else supports a component, and what the figures do not show.
-func (e explanation) evidence(name string) (all []string) {
+func (a *analysis) evidence(name string) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	queue, ofDatabase := e.index[ArrivalQueue], e.isDatabase(e.index[name])
-	if queued := e.queuedForStatements(); queued >= 1 && ofDatabase {
+	queue, ofDatabase := a.index[ArrivalQueue], a.isDatabase(a.index[name])
+	if queued := a.queuedForStatements(); queued >= 1 && ofDatabase {
 		add("%s of waiting for a connection is charged to the statements: they take %s times as long as at the baseline, and at the baseline's statement times the pool would suffice.",
-			ms(queued), number(e.statementsTime(e.hold)/e.statementsTime(e.base)))
+			ms(queued), number(a.statementsTime(a.hold)/a.statementsTime(a.base)))
 	}
 	if name == Network || name == Unmeasured || name == Service || name == Pool {
-		all = append(all, e.wayEvidence()...)
+		all = append(all, a.wayEvidence()...)
 	}
 	if name == Downstream {
-		all = append(all, e.calls().stubEvidence()...)
+		all = append(all, a.stubEvidence()...)
 	}
-	if text := e.stoppedSentence(); text != "" {
+	if text := a.stoppedSentence(); text != "" {
 		add("%s", text)
 	}
-	if name == Service && e.serviceQueues() {
-		add("%s", e.queueSentence())
+	if name == Service && a.serviceQueues() {
+		add("%s", a.queueSentence())
 	}
-	if client, _ := largestNeighbour(e.found.Waits); client != "" {
-		all = append(all, e.neighbourEvidence()...)
+	if client, _ := largestNeighbour(a.found.Waits); client != "" {
+		all = append(all, a.neighbourEvidence()...)
 	}
 	if name == Pool {
-		add("%s", e.poolEvidence())
-		if n := e.hold.sum[poolTimeouts]; n > 0 {
-			add("The service gave up waiting for a connection %s times; %s transactions failed or timed out.", number(n), number(e.hold.sum[failed]+e.hold.sum[timedOut]))
+		add("%s", a.poolEvidence())
+		if n := a.hold.sum[poolTimeouts]; n > 0 {
+			add("The service gave up waiting for a connection %s times; %s transactions failed or timed out.", number(n), number(a.hold.sum[failed]+a.hold.sum[timedOut]))
 		}
 	}
-	if e.excessMs[queue] >= 1 {
-		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(e.excessMs[queue]))
+	if a.excessMs[queue] >= 1 {
+		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(a.excessMs[queue]))
 	}
-	if e.change != "" {
-		add("%s", e.change)
+	if a.change != "" {
+		add("%s", a.change)
 	}
 	if name == CPU {
-		all = append(all, e.cpuEvidence()...)
+		all = append(all, a.cpuEvidence()...)
 	}
-	if text := e.burstEvidence(); text != "" && ofDatabase && name != CPU {
+	if text := a.burstEvidence(); text != "" && ofDatabase && name != CPU {
 		add("%s", text)
 	}
-	if name == rowLock && e.holders.all > 0 {
-		add("%s", e.holders.evidence())
+	if name == rowLock && a.holders.all > 0 {
+		add("%s", a.holders.evidence())
 	}
-	if text := e.fastSelectEvidence(); text != "" && (name == Pool || ofDatabase) {
+	if text := a.fastSelectEvidence(); text != "" && (name == Pool || ofDatabase) {
 		add("%s", text)
 	}
-	if t := e.hold.sum[statementTime]; ofDatabase && t > 0 && e.hold.sum[samples] > 0 {
-		if gap := e.sampledTime(e.hold.sum)/t - 1; math.Abs(gap) > maxSampledRatio-1 {
+	if t := a.hold.sum[statementTime]; ofDatabase && t > 0 && a.hold.sum[samples] > 0 {
+		if gap := a.sampledTime(a.hold.sum)/t - 1; math.Abs(gap) > maxSampledRatio-1 {
 			add("Sampled time differs from the statement counters by %+.0f %%.", 100*gap)
 		}
 	}
-	if rest := e.charged[e.index[Residual]]; rest >= 1 {
+	if rest := a.charged[a.index[Residual]]; rest >= 1 {
 		add("%s is in no measured component.", ms(rest))
 	}
 	return append(all, "Times by component explain the mean, not a percentile.")
@@ -88,13 +88,13 @@ func (c comparison) poolEvidence() string {
 }
 
 // cpuEvidence says what the CPU is used for.
-func (e explanation) cpuEvidence() (all []string) {
-	if e.hold.sum[databaseCPU] > 0 {
+func (a *analysis) cpuEvidence() (all []string) {
+	if a.hold.sum[databaseCPU] > 0 {
 		all = append(all, fmt.Sprintf("The database used %s of %s CPUs; on average %s of its threads waited in the run queue.",
-			number(e.hold.perSecond(databaseCPU)), number(e.hold.perSecond(databaseCPUs)), number(e.hold.perSecond(databaseQueue))))
+			number(a.hold.perSecond(databaseCPU)), number(a.hold.perSecond(databaseCPUs)), number(a.hold.perSecond(databaseQueue))))
 	}
-	for _, s := range e.found.Statements {
-		if scans(s) && (e.noBaseline || slower(s)) {
+	for _, s := range a.found.Statements {
+		if scans(s) && (a.noBaseline || slower(s)) {
 			all = append(all, fmt.Sprintf("%s examines %s rows per call and takes %s of the database's time: an index may be missing.",
 				s.Text, number(*s.RowsPerCall), percent(s.Share)))
 			break
@@ -134,16 +134,16 @@ const minWaitRatio = 3
 
 // fastSelectEvidence recognises the failure mode of report A: the most frequent SELECT
 // looks slow from the service because it waits for a connection.
-func (e explanation) fastSelectEvidence() string {
-	queue := e.hold.sum[poolTime]
-	if !e.known[poolTime] {
-		queue = e.hold.sum[acquireTime]
+func (a *analysis) fastSelectEvidence() string {
+	queue := a.hold.sum[poolTime]
+	if !a.known[poolTime] {
+		queue = a.hold.sum[acquireTime]
 	}
-	if e.hold.sum[queries] == 0 || queue == 0 {
+	if a.hold.sum[queries] == 0 || queue == 0 {
 		return ""
 	}
-	waited := queue / e.hold.sum[queries]
-	s := mostFrequentSelect(e.found.Statements)
+	waited := queue / a.hold.sum[queries]
+	s := mostFrequentSelect(a.found.Statements)
 	if s == nil || waited < minWaitRatio**s.MsPerCall || waited < 1 {
 		return ""
 	}

@@ -44,7 +44,8 @@ func Of(r record.Run, v verdict.Verdict) (f Findings) {
 		return f
 	}
 	f.Split = a.components()
-	b := a.bottleneck(f)
+	a.found = f
+	b := a.bottleneck()
 	if b.Flow = of.flow; b.Flow != "" {
 		b.Sentence = spec.NameOf(b.Flow, b.Sentence)
 		b.Evidence = append(b.Evidence, of.mixEvidence()...)

@@ -23,7 +23,7 @@ func lockHoldersOf(r record.Run, spans []record.Span, l *layout) lockHolders {
 	h := lockHolders{byComponent: make([]float64, len(l.names))}
 	most := 0.0
 	for _, s := range r.Timeline.Series(metric.DBBlocker) {
-		n := sumOver(r, metric.DBBlocker, exactly(s), spans)
+		n := sumOver(r.Timeline, metric.DBBlocker, exactly(s), spans)
 		h.all += n
 		if at, known := l.index[wait.ComponentOf(s.Label("class"))]; known {
 			h.byComponent[at] += n

@@ -109,13 +109,13 @@ func largestNeighbour(all []certificate.Wait) (client string, sessions float64) 
 }
 
 // neighbourEvidence says which neighbour used the database, and by which statement.
-func (e explanation) neighbourEvidence() (all []string) {
-	client, sessions := largestNeighbour(e.found.Waits)
+func (a *analysis) neighbourEvidence() (all []string) {
+	client, sessions := largestNeighbour(a.found.Waits)
 	if client == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s is another client of the database: on average %s of its sessions were active, mostly in %s", client, number(sessions), mostly(e.found.Waits, client))
-	if digest, share := e.statementOf(client); digest != "" {
+	text := fmt.Sprintf("%s is another client of the database: on average %s of its sessions were active, mostly in %s", client, number(sessions), mostly(a.found.Waits, client))
+	if digest, share := a.statementOf(client); digest != "" {
 		text += fmt.Sprintf(", %s of them in the statement %s", percent(share), digest)
 	}
 	return append(all, text+".",
@@ -138,13 +138,13 @@ func mostly(all []certificate.Wait, client string) (class string) {
 
 // statementOf is the statement in most sampled sessions of a client: its text or, if that
 // is not known, its digest.
-func (e explanation) statementOf(client string) (text string, share float64) {
+func (a *analysis) statementOf(client string) (text string, share float64) {
 	byDigest, all, most := map[string]float64{}, 0.0, 0.0
-	for _, s := range e.run.Timeline.Series(metric.DBSession) {
+	for _, s := range a.run.Timeline.Series(metric.DBSession) {
 		if s.Label("client") != client {
 			continue
 		}
-		n := sumOver(e.run, metric.DBSession, exactly(s), e.spans)
+		n := sumOver(a.run.Timeline, metric.DBSession, exactly(s), a.spans)
 		all += n
 		digest := s.Label("digest")
 		byDigest[digest] += n
@@ -152,7 +152,7 @@ func (e explanation) statementOf(client string) (text string, share float64) {
 			text, most = digest, byDigest[digest]
 		}
 	}
-	for _, s := range e.run.Timeline.Series(metric.DBStatementTime) {
+	for _, s := range a.run.Timeline.Series(metric.DBStatementTime) {
 		if t := s.Label("statement"); t != "" && s.Label("digest") == text {
 			return t, most / all
 		}

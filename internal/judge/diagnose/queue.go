@@ -37,15 +37,15 @@ func (c charges) serviceQueues() bool {
 
 // queueDoubt: workers are also missing because requests keep them for longer than at the
 // baseline, in another component.
-func (d doubts) queueDoubt(name string) string {
-	if name != Service || d.base.parts == nil || !d.serviceQueues() {
+func (a *analysis) queueDoubt(name string) string {
+	if name != Service || a.base.parts == nil || !a.serviceQueues() {
 		return ""
 	}
-	now, before := d.workedOn(d.hold), d.workedOn(d.base)
-	own := d.parts(d.hold, Service) - d.waitedForWorker(d.hold) - d.parts(d.base, Service) + d.waitedForWorker(d.base)
+	now, before := a.workedOn(a.hold), a.workedOn(a.base)
+	own := a.parts(a.hold, Service) - a.waitedForWorker(a.hold) - a.parts(a.base, Service) + a.waitedForWorker(a.base)
 	use := 0.0 // of the workers, at the baseline's times
-	if all := d.hold.sum[capacity]; all > 0 {
-		use = before / 1000 * d.hold.sum[scheduled] / all
+	if all := a.hold.sum[capacity]; all > 0 {
+		use = before / 1000 * a.hold.sum[scheduled] / all
 	}
 	if now < slowdown*before || own >= (now-before)/2 || use >= fullPoolShare {
 		return ""
@@ -57,30 +57,30 @@ func (l *layout) parts(w window, name string) float64 { return w.parts[l.index[n
 
 // queueSentence says for how long requests waited for a worker, and how the number of
 // workers grew; for how much of the time any waited only if the service reports that.
-func (e explanation) queueSentence() string {
-	text := fmt.Sprintf("Requests waited %s per transaction for a free worker of the service", ms(e.waitedForWorker(e.hold)))
-	if e.base.parts != nil {
-		text += fmt.Sprintf(", against %s at the baseline", ms(e.waitedForWorker(e.base)))
+func (a *analysis) queueSentence() string {
+	text := fmt.Sprintf("Requests waited %s per transaction for a free worker of the service", ms(a.waitedForWorker(a.hold)))
+	if a.base.parts != nil {
+		text += fmt.Sprintf(", against %s at the baseline", ms(a.waitedForWorker(a.base)))
 	}
-	if !e.known[capacity] {
+	if !a.known[capacity] {
 		return text + "."
 	}
-	line, whole := e.run.Timeline, record.Span{From: e.run.Facts.T0.Unix(), To: e.spans[len(e.spans)-1].To}
+	line, whole := a.run.Timeline, record.Span{From: a.run.Facts.T0.Unix(), To: a.spans[len(a.spans)-1].To}
 	workers := fillGaps(line.Gauge(metric.ServiceCapacity, nil, metric.SourceService, whole))
 	waiting, read := line.Gauge(metric.ServiceWaiting, nil, metric.SourceService, whole)
 	full, seconds, known := 0, 0, false // known: how many waited in the judged windows
-	for _, span := range e.spans {
+	for _, span := range a.spans {
 		known = known || slices.Contains(read[span.From-whole.From:span.To-whole.From], true)
 	}
 	waiting = fillGaps(waiting, read)
-	for _, span := range e.spans {
+	for _, span := range a.spans {
 		for second := span.From; second < span.To; second++ {
 			if seconds++; waiting[second-whole.From] > 0 {
 				full++
 			}
 		}
 	}
-	text += fmt.Sprintf(": its capacity was %s", number(workers[e.spans[0].From-whole.From]))
+	text += fmt.Sprintf(": its capacity was %s", number(workers[a.spans[0].From-whole.From]))
 	if known {
 		text += fmt.Sprintf(", with requests waiting for %s of the time", percent(float64(full)/float64(seconds)))
 	}

@@ -45,7 +45,7 @@ func resources(r record.Run, hold []record.Span) (all []certificate.Resource) {
 				continue
 			}
 			spent := func(spans []record.Span) float64 {
-				return c.scale * sumOver(r, s.Name, s.Labels, spans)
+				return c.scale * sumOver(r.Timeline, s.Name, s.Labels, spans)
 			}
 			cost := certificate.Resource{Name: c.name, Unit: c.unit, PerTransaction: new(spent(hold) / n)}
 			if before > 0 {

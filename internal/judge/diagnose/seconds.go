@@ -10,54 +10,45 @@ import (
 	"assay.dev/assay/internal/observe/record"
 )
 
-// table describes rows with the measurements of one second: the columns, followed by the
-// load's sessions sampled in each wait class, and the neighbours' likewise.
-type table struct {
-	clients clients
-	columns []column
-	known   []bool   // whether the run has any value of each column
-	classes []string // wait classes
-}
-
-// tableOf lists what the run measured.
-func tableOf(r record.Run, judged []record.Span) *table {
+// measure lists what the run measured: in each second the columns, followed by the load's
+// sessions sampled in each wait class, and the neighbours' likewise.
+func (l *layout) measure(r record.Run, judged []record.Span) {
 	classes := map[string]bool{}
 	for _, s := range r.Timeline.Series(metric.DBSession) {
 		classes[s.Label("class")] = true
 	}
-	t := &table{clients: clientsOf(r, judged), columns: slices.Clone(columns), classes: slices.Sorted(maps.Keys(classes))}
-	if t.clients.statements != nil {
-		t.columns[statementTime].read = t.clients.statementTimes
+	l.clients, l.columns, l.classes = clientsOf(r, judged), slices.Clone(columns), slices.Sorted(maps.Keys(classes))
+	if l.clients.statements != nil {
+		l.columns[statementTime].read = l.clients.statementTimes
 	}
 	for _, neighbours := range []bool{false, true} {
-		for _, class := range t.classes {
+		for _, class := range l.classes {
 			// NewSeries would drop an empty value, which selects the series without a class.
 			selected := metric.Series{Name: metric.DBSession, Labels: []metric.Label{{Key: "class", Value: class}}}
-			t.columns = append(t.columns, column{selected, t.clients.sessions(neighbours)})
+			l.columns = append(l.columns, column{selected, l.clients.sessions(neighbours)})
 		}
 	}
-	for _, c := range t.columns {
-		t.known = append(t.known, c.read == nil || measured(r, c.series))
+	for _, c := range l.columns {
+		l.known = append(l.known, c.read == nil || measured(r, c.series))
 	}
-	return t
 }
 
 // class is the column of the i-th wait class.
-func (t *table) class(i int) columnIndex { return columnIndex(len(columns) + i) }
+func (l *layout) class(i int) columnIndex { return columnIndex(len(columns) + i) }
 
 // neighbourClass is the column of the neighbours' sessions in the i-th wait class.
-func (t *table) neighbourClass(i int) columnIndex { return t.class(len(t.classes) + i) }
+func (l *layout) neighbourClass(i int) columnIndex { return l.class(len(l.classes) + i) }
 
 // rows reads the seconds of spans.
-func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float64) {
-	reported := t.reported(line)
+func (l *layout) rows(line *record.Timeline, spans []record.Span) (rows [][]float64) {
+	reported := l.reported(line)
 	for _, span := range spans {
 		first := len(rows)
 		for range span.Seconds() {
-			rows = append(rows, make([]float64, len(t.columns)))
+			rows = append(rows, make([]float64, len(l.columns)))
 		}
-		for q, c := range t.columns {
-			if c.read == nil || !t.known[q] {
+		for q, c := range l.columns {
+			if c.read == nil || !l.known[q] {
 				continue
 			}
 			for i, v := range c.read(line, c.series, span) {
@@ -78,10 +69,10 @@ func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float
 }
 
 // reported are the seconds in which the service reported metrics.
-func (t *table) reported(line *record.Timeline) map[int64]float64 {
+func (l *layout) reported(line *record.Timeline) map[int64]float64 {
 	for _, q := range []columnIndex{serviceTime, queryTime, acquireTime, poolTime, serviceCPU} {
-		if t.known[q] {
-			return line.BySecond(t.columns[q].series.Name, t.columns[q].series.Labels)
+		if l.known[q] {
+			return line.BySecond(l.columns[q].series.Name, l.columns[q].series.Labels)
 		}
 	}
 	return nil
@@ -104,8 +95,8 @@ func fillGaps(values []float64, ok []bool) []float64 {
 }
 
 // sum adds rows up.
-func (t *table) sum(rows [][]float64) []float64 {
-	total := make([]float64, len(t.columns))
+func (l *layout) sum(rows [][]float64) []float64 {
+	total := make([]float64, len(l.columns))
 	for _, row := range rows {
 		for i, v := range row {
 			total[i] += v

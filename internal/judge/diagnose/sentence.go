@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"assay.dev/assay/certificate"
-	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/wait"
 	"assay.dev/assay/internal/quantity"
 )
@@ -41,12 +40,6 @@ var descriptions = map[string]wait.Class{
 	},
 }
 
-// explanation answers how to say what was found.
-type explanation struct {
-	*analysis
-	found Findings // so far
-}
-
 // server is the database family of the run.
 func (a *analysis) server() wait.Server {
 	if d := a.run.Environment.Database; d != nil {
@@ -56,18 +49,18 @@ func (a *analysis) server() wait.Server {
 }
 
 // explain looks up the description of a component.
-func (e explanation) explain(b *certificate.Bottleneck) wait.Class {
+func (a *analysis) explain(b *certificate.Bottleneck) wait.Class {
 	if c, ok := descriptions[b.Component]; ok {
-		if b.Component == Service && e.serviceStopped() {
+		if b.Component == Service && a.serviceStopped() {
 			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
 		}
-		if b.Component == Service && e.serviceQueues() && !e.serviceStopped() {
+		if b.Component == Service && a.serviceQueues() && !a.serviceStopped() {
 			c.Meaning, c.Remedy = "requests wait for a free worker of the service", "more workers or instances before the load rises; instances that start sooner; requests that take less time"
 		}
 		if b.Cause == Retries {
-			c.Meaning, c.Remedy = e.calls().retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
+			c.Meaning, c.Remedy = a.retriesSentence(), "fewer retries: a budget for them or a circuit breaker, and a backoff with a random part; let the other service drop calls whose callers have left"
 		}
-		if path := e.slowPath(); b.Component == Network && path != "" {
+		if path := a.slowPath(); b.Component == Network && path != "" {
 			c.Meaning = "the time is spent on the network between " + path
 		}
 		return c
@@ -76,58 +69,58 @@ func (e explanation) explain(b *certificate.Bottleneck) wait.Class {
 	if class == "" {
 		class = b.Component
 	}
-	return wait.About(e.server(), b.Event, class)
+	return wait.About(a.server(), b.Event, class)
 }
 
 // headline says how long a transaction takes, compared with the baseline.
-func (e explanation) headline() string {
+func (a *analysis) headline() string {
 	of := "A transaction"
-	if e.run.Flow != "" { // service and database do not know the flows
+	if a.run.Flow != "" { // service and database do not know the flows
 		of += " of all flows"
 	}
-	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(e.hold.mean()), number(e.hold.perSecond(scheduled)))
+	text := fmt.Sprintf("%s takes %s on average at %s/s", of, ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))
 	switch {
-	case e.base.parts == nil:
-	case e.noBaseline:
-		text += fmt.Sprintf(", and %s at %s/s, which already breaks an SLO", ms(e.base.mean()), number(e.base.perSecond(scheduled)))
+	case a.base.parts == nil:
+	case a.noBaseline:
+		text += fmt.Sprintf(", and %s at %s/s, which already breaks an SLO", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
 	default:
-		text += fmt.Sprintf(", against %s at %s/s", ms(e.base.mean()), number(e.base.perSecond(scheduled)))
+		text += fmt.Sprintf(", against %s at %s/s", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
 	}
 	return text
 }
 
 // noneSentence is the sentence for a run with nothing to explain.
-func (e explanation) noneSentence() string {
+func (a *analysis) noneSentence() string {
 	most := 0
-	for i, v := range e.hold.parts {
-		if v > e.hold.parts[most] && e.names[i] != Residual {
+	for i, v := range a.hold.parts {
+		if v > a.hold.parts[most] && a.names[i] != Residual {
 			most = i
 		}
 	}
 	begin := "Nothing to explain"
-	if e.symptoms.aborted {
+	if a.symptoms.aborted {
 		begin = "No SLO was missed before the run was aborted"
 	}
-	return fmt.Sprintf("%s. %s; its largest component is %s, with %s.", begin, e.headline(), e.names[most], ms(e.hold.parts[most]))
-}
-
-func (e explanation) noGrowthSentence() string {
-	return e.headline() + ", and no measured component explains it."
+	return fmt.Sprintf("%s. %s; its largest component is %s, with %s.", begin, a.headline(), a.names[most], ms(a.hold.parts[most]))
 }
 
 // otherSLOsSentence is the sentence for a run that breaks SLOs, but not by slow
 // transactions: transactions fail, or acknowledged ones are lost.
-func (e explanation) otherSLOsSentence() string {
-	all, verb := append(e.symptoms.failures, e.symptoms.others...), "is"
-	if len(all) > 1 {
+func (a *analysis) otherSLOsSentence() string {
+	var names []string
+	for _, s := range append(a.symptoms.failures, a.symptoms.others...) {
+		names = append(names, s.Name())
+	}
+	verb := "is"
+	if len(names) > 1 {
 		verb = "are"
 	}
-	return fmt.Sprintf("%s %s broken, which the time of transactions does not explain. %s.", sloNames(all), verb, e.headline())
+	return fmt.Sprintf("%s %s broken, which the time of transactions does not explain. %s.", strings.Join(names, ", "), verb, a.headline())
 }
 
 // describe sets the sentence, evidence and advice for a component that is named.
-func (e explanation) describe(b *certificate.Bottleneck) {
-	known := e.explain(b)
+func (a *analysis) describe(b *certificate.Bottleneck) {
+	known := a.explain(b)
 	event := ""
 	if b.Event != "" {
 		event = " (" + b.Event
@@ -139,8 +132,8 @@ func (e explanation) describe(b *certificate.Bottleneck) {
 	if b.Client != "" {
 		event = ", " + b.Client
 	}
-	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", e.headline(), b.Component, event, ms(*b.GrowthMs), queueing(b), known.Meaning)
-	b.Evidence = e.evidence(b.Component)
+	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", a.headline(), b.Component, event, ms(*b.GrowthMs), queueing(b), known.Meaning)
+	b.Evidence = a.evidence(b.Component)
 	b.Remedy = known.Remedy
 	if known.Experiments != nil {
 		b.Confirm = known.Experiments
@@ -157,25 +150,17 @@ func queueing(b *certificate.Bottleneck) string {
 }
 
 // describeCandidate does the same for a leading component that is not named.
-func (e explanation) describeCandidate(b *certificate.Bottleneck, doubt string) {
-	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", e.headline(), b.Component, ms(*b.GrowthMs), queueing(b), doubt)
+func (a *analysis) describeCandidate(b *certificate.Bottleneck, doubt string) {
+	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", a.headline(), b.Component, ms(*b.GrowthMs), queueing(b), doubt)
 	b.Evidence = []string{fmt.Sprintf("%s leads with a confidence of %s.", b.Component, percent(*b.Confidence))}
 	if b.RunnerUp != nil {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(*b.RunnerUp.GrowthMs)))
 	}
-	b.Evidence = append(b.Evidence, e.evidence(b.Component)...)
-	if known := e.explain(b); known.Experiments != nil {
+	b.Evidence = append(b.Evidence, a.evidence(b.Component)...)
+	if known := a.explain(b); known.Experiments != nil {
 		b.Confirm = known.Experiments // or refute
 	}
 	b.Component = Undetermined
-}
-
-func sloNames(all []verdict.SLO) string {
-	var names []string
-	for _, s := range all {
-		names = append(names, s.Name())
-	}
-	return strings.Join(names, ", ")
 }
 
 func ms(v float64) string { return quantity.Format(v, "ms") }

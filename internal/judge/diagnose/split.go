@@ -5,6 +5,7 @@ package diagnose
 import (
 	"slices"
 
+	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/observe/wait"
 )
 
@@ -31,17 +32,21 @@ var CPU = wait.ComponentOf(wait.CPU)
 // order of the components, as a transaction passes through them.
 var order = []string{Generator, ArrivalQueue, Script, Network, Service, Unmeasured, Downstream, Pool, ConnectionStorm, Database, Neighbour}
 
-// layout is the list of components that the measurements of a run can separate.
+// layout is what a run measured in each second, and the components that this can separate.
 type layout struct {
-	*table
+	clients       clients
+	columns       []column
+	known         []bool         // whether the run has any value of each column
+	classes       []string       // wait classes
 	names         []string       // order, the components of wait classes, Residual
 	index         map[string]int // in names
 	componentOf   []int          // index in names of the component of each wait class
 	databaseParts []int          // indices in names of the components in which statements spend their time, sorted
 }
 
-func layoutOf(t *table) *layout {
-	l := &layout{table: t, index: map[string]int{}}
+func layoutOf(r record.Run, judged []record.Span) *layout {
+	l := &layout{index: map[string]int{}}
+	l.measure(r, judged)
 	add := func(name string) int {
 		i, ok := l.index[name]
 		if !ok {
@@ -54,7 +59,7 @@ func layoutOf(t *table) *layout {
 		add(name)
 	}
 	add(CPU)
-	for _, class := range t.classes {
+	for _, class := range l.classes {
 		l.componentOf = append(l.componentOf, add(wait.ComponentOf(class)))
 	}
 	add(Residual)
@@ -166,8 +171,8 @@ const maxRoundTrips = 2
 // requestsWay divides the time that requests take between generator and service, in ms:
 // what the caller measures and the service does not. The wire takes at most maxRoundTrips
 // measured round trips of each request. The rest is unmeasured: queues and proxies before
-// the service, or a process that did not run. Without measured round trips, as in records
-// of before, all of it counts as the wire.
+// the service, or a process that did not run. Without measured round trips all of it counts
+// as the wire.
 func (l *layout) requestsWay(sum []float64) (wire, unseen float64) {
 	way := max(0, sum[requestTime]-sum[serviceTime])
 	if !l.known[roundTrip] {

@@ -38,7 +38,7 @@ const otherDigest = "other"
 func statements(r record.Run, hold []record.Span) []certificate.Statement {
 	base := baseline(r)
 	endedHold, endedBase := transactions(r, hold), transactions(r, base)
-	total := sumOver(r, metric.DBStatementTime, nil, hold)
+	total := sumOver(r.Timeline, metric.DBStatementTime, nil, hold)
 	if total == 0 || endedHold == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func statements(r record.Run, hold []record.Span) []certificate.Statement {
 	var all []certificate.Statement
 	for _, series := range r.Timeline.Series(metric.DBStatementTime) {
 		s := certificate.Statement{Digest: series.Label("digest"), Text: series.Label("statement")}
-		time, calls := sumOver(r, metric.DBStatementTime, series.Labels, hold), sumOver(r, metric.DBStatements, series.Labels, hold)
+		time, calls := sumOver(r.Timeline, metric.DBStatementTime, series.Labels, hold), sumOver(r.Timeline, metric.DBStatements, series.Labels, hold)
 		counted := measured(r, metric.Series{Name: metric.DBStatements, Labels: series.Labels})
 		if time == 0 || counted && calls == 0 || s.Digest == otherDigest {
 			continue
@@ -55,11 +55,11 @@ func statements(r record.Run, hold []record.Span) []certificate.Statement {
 		if counted {
 			s.CallsPerTransaction, s.MsPerCall = new(calls/endedHold), new(time/calls)
 		}
-		if before := sumOver(r, metric.DBStatementTime, series.Labels, base); before > 0 && endedBase > 0 {
+		if before := sumOver(r.Timeline, metric.DBStatementTime, series.Labels, base); before > 0 && endedBase > 0 {
 			s.BaselineMsPerTransaction = new(before / endedBase)
 		}
 		if counted && len(r.Timeline.Series(metric.DBRowsExamined)) > 0 {
-			s.RowsPerCall = new(sumOver(r, metric.DBRowsExamined, series.Labels, hold) / calls)
+			s.RowsPerCall = new(sumOver(r.Timeline, metric.DBRowsExamined, series.Labels, hold) / calls)
 		}
 		s.Class, s.Event, s.WaitShare = waitOf(r, s.Digest, hold)
 		s.Client = who.runs(r, s.Digest, hold)
@@ -76,7 +76,7 @@ func waitOf(r record.Run, digest string, hold []record.Span) (class, event strin
 	seen, total, most := map[waitKey]float64{}, 0.0, waitKey{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
 		if series.Label("digest") == digest {
-			n := sumOver(r, metric.DBSession, exactly(series), hold)
+			n := sumOver(r.Timeline, metric.DBSession, exactly(series), hold)
 			k := waitKey{event: series.Label("event"), class: series.Label("class"), inferred: series.Label("inferred") == "true"}
 			seen[k] += n
 			total += n
@@ -92,9 +92,9 @@ func waitOf(r record.Run, digest string, hold []record.Span) (class, event strin
 }
 
 // sumOver adds up a counter over spans.
-func sumOver(r record.Run, name string, selector []metric.Label, spans []record.Span) (total float64) {
+func sumOver(line *record.Timeline, name string, selector []metric.Label, spans []record.Span) (total float64) {
 	for _, span := range spans {
-		n, _ := r.Timeline.Sum(name, selector, span)
+		n, _ := line.Sum(name, selector, span)
 		total += n
 	}
 	return total
@@ -104,7 +104,7 @@ func sumOver(r record.Run, name string, selector []metric.Label, spans []record.
 // count in the second for which they were scheduled, as do all if workers report no ends.
 func transactions(r record.Run, spans []record.Span) float64 {
 	sum := func(q columnIndex) float64 {
-		return sumOver(r, columns[q].series.Name, columns[q].series.Labels, spans)
+		return sumOver(r.Timeline, columns[q].series.Name, columns[q].series.Labels, spans)
 	}
 	if !measured(r, columns[ended].series) {
 		return sum(scheduled)

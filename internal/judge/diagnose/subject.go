@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/metric"
@@ -45,18 +46,26 @@ const minShift = 0.25
 // changes the mean time per transaction without any cause in the system.
 func (s subject) mixEvidence() []string {
 	share := func(spans []record.Span) float64 {
-		own, all := 0.0, 0.0
-		for _, span := range spans {
-			n, _ := s.traffic.Sum(metric.TransactionsScheduled, nil, span)
-			own += n
-			n, _ = s.run.Timeline.Sum(metric.TransactionsScheduled, nil, span)
-			all += n
-		}
-		return own / all
+		return sumOver(s.traffic, metric.TransactionsScheduled, nil, spans) / sumOver(s.run.Timeline, metric.TransactionsScheduled, nil, spans)
 	}
 	before, now := share(baseline(s.run)), share(s.verdict.Judged)
 	if math.IsNaN(before) || math.IsNaN(now) || math.Abs(now-before) < minShift*min(now, before) {
 		return nil
 	}
 	return []string{fmt.Sprintf("The mix of flows shifted: %s is %s of the transactions, and was %s at the baseline; times are means over all flows.", s.flow, percent(now), percent(before))}
+}
+
+// withoutLateEnds are the judged spans without the first seconds after a recovery from a
+// fault. Most times are counted in the second in which they end: transactions that arrived
+// during the outage end there, with times that are none of the rest. They end within the
+// timeout. A span that would have fewer than minSeconds left stays as it is.
+func withoutLateEnds(r record.Run, v verdict.Verdict) []record.Span {
+	spans := slices.Clone(v.Judged)
+	late := int64(math.Ceil(float64(r.Plan.Load.Longest()) / float64(time.Second)))
+	for i := 1; i < len(spans); i++ {
+		if v.WindowOf[i] == v.WindowOf[i-1] && v.Judged[i].From > v.Judged[i-1].To && spans[i].Seconds() >= late+minSeconds {
+			spans[i].From += late
+		}
+	}
+	return spans
 }

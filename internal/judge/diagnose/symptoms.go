@@ -46,16 +46,9 @@ func symptomsOf(of subject) (found symptoms) {
 		if !broken(s) {
 			continue
 		}
-		switch causeOf(s, v.Outcomes) {
-		case byTime:
-			found.slow = append(found.slow, s)
-			if s.FailedWindow != nil {
-				found.window = new(*s.FailedWindow - 1)
-			}
-		case byFailures:
-			found.failures = append(found.failures, s)
-		default:
-			found.others = append(found.others, s)
+		like := found.like(s, v.Outcomes)
+		if *like = append(*like, s); like == &found.slow && s.FailedWindow != nil {
+			found.window = new(*s.FailedWindow - 1)
 		}
 	}
 	for _, rule := range v.Rules {
@@ -101,33 +94,24 @@ func broken(s verdict.SLO) bool {
 	return false
 }
 
-// cause is the reason why an SLO is broken.
-type cause int
-
-const (
-	byTime cause = iota
-	byFailures
-	byOthers
-)
-
-// causeOf says why an SLO is broken. A failed transaction also violates latency SLOs and
-// lowers the throughput, however fast it fails.
-func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
+// like are the symptoms with the same cause as a broken SLO. A failed transaction also
+// violates latency SLOs and lowers the throughput, however fast it fails.
+func (found *symptoms) like(s verdict.SLO, o verdict.Outcomes) *[]verdict.SLO {
 	name, _, _ := strings.Cut(s.Metric, "{") // without its selector
 	switch {
 	case s.Metric == metric.Ledger || s.Metric == metric.PersistLag:
-		return byOthers
+		return &found.others
 	case s.Metric == verdict.ThroughputMetric && count(o.TimedOut)+count(o.Dropped) < count(o.Failed),
 		metric.IsRequestFailed(name):
-		return byFailures
+		return &found.failures
 	case s.Metric == verdict.ThroughputMetric, s.Seconds != nil:
-		return byTime
+		return &found.slow
 	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !metric.IsRequestTime(name) && !strings.HasPrefix(s.Metric, "iteration_duration"):
-		return byOthers // a metric of the script's own, or the lag of a replica
+		return &found.others // a metric of the script's own, or the lag of a replica
 	case s.Violations != nil && s.Allowed != nil && *s.Violations > *s.Allowed && s.Observed != nil && *s.Observed < s.Limit:
-		return byFailures
+		return &found.failures
 	}
-	return byTime
+	return &found.slow
 }
 
 func count(n *int64) int64 {

@@ -80,20 +80,15 @@ func (s sampled) msPerTransaction(n float64) *float64 {
 // whatever its outcome: Little's law is about all that pass through the database. Dropped
 // transactions never reach it.
 func sumSamples(r record.Run, spans []record.Span, who clients) sampled {
-	s := sampled{seen: map[waitKey]float64{}}
-	started, seconds := 0.0, int64(0)
+	s := sampled{seen: map[waitKey]float64{}, samples: sumOver(r.Timeline, metric.DBSample, nil, spans)}
+	seconds := int64(0)
 	for _, span := range spans {
-		n, _ := r.Timeline.Sum(metric.DBSample, nil, span)
-		s.samples += n
 		seconds += span.Seconds()
-		for _, outcome := range []string{metric.Completed, metric.Failed, metric.TimedOut} {
-			n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: outcome}}, span)
-			started += n
-		}
 	}
-	if seconds > 0 {
-		s.tps = started / float64(seconds)
+	for _, outcome := range []string{metric.Completed, metric.Failed, metric.TimedOut} {
+		s.tps += sumOver(r.Timeline, metric.Transactions, []metric.Label{{Key: "outcome", Value: outcome}}, spans)
 	}
+	s.tps /= float64(max(1, seconds))
 	done := map[[4]string]bool{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
 		event, class, inferred, client := series.Label("event"), series.Label("class"), series.Label("inferred"), series.Label("client")
@@ -103,11 +98,9 @@ func sumSamples(r record.Run, spans []record.Span, who clients) sampled {
 		done[[4]string{event, class, inferred, client}] = true
 		// An empty value selects the series without the label.
 		selector := []metric.Label{{Key: "event", Value: event}, {Key: "class", Value: class}, {Key: "inferred", Value: inferred}, {Key: "client", Value: client}}
-		for _, span := range spans {
-			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
-			s.seen[waitKey{event, class, inferred == "true", who.neighbour(client)}] += n
-			s.sessions += n
-		}
+		n := sumOver(r.Timeline, metric.DBSession, selector, spans)
+		s.seen[waitKey{event, class, inferred == "true", who.neighbour(client)}] += n
+		s.sessions += n
 	}
 	return s
 }

@@ -148,7 +148,7 @@ func TestConfidenceCoversWhatIsNotMeasured(t *testing.T) {
 		}
 		return *b.Confidence
 	}
-	// Of 250 ms the runner-up needs 200 to lead: four fifths.
+	// The runner-up needs 200 of 250 ms to lead: four fifths.
 	if none, some, much := confidence(0), confidence(150), confidence(250); none != maxConfidence || some != maxConfidence || much < 0.6 || much > 0.95 {
 		t.Errorf("confidence %g, %g and %g", none, some, much)
 	}

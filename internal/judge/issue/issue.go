@@ -89,7 +89,8 @@ func (f Folder) Signed(c certificate.Certificate) certificate.Certificate {
 	case f.key != nil:
 		return c.SignedBy(f.key.Public().ID(), f.sealed(c))
 	case f.signed():
-		return c.SignedBy(f.old.KeyID, sealedIn(f.old))
+		old, err := certificate.Parse(f.old.Statement.Predicate)
+		return c.SignedBy(f.old.KeyID, err == nil && old.Evidence.Sealed)
 	}
 	return c
 }
@@ -98,12 +99,6 @@ func (f Folder) Signed(c certificate.Certificate) certificate.Certificate {
 func (f Folder) sealed(c certificate.Certificate) bool {
 	data, err := foreign.ReadFile(filepath.Join(f.run, record.SealFile), MaxFile)
 	return err == nil && signature.VerifySeal(data, f.key.Public(), c.Run, c.Evidence.ManifestSHA256) == nil
-}
-
-// sealedIn reports whether a signed certificate says that its record was sealed.
-func sealedIn(b signature.Bundle) bool {
-	c, err := certificate.Parse(b.Statement.Predicate)
-	return err == nil && c.Evidence.Sealed
 }
 
 // Issue is a certificate that is ready to be written.

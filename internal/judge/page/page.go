@@ -42,6 +42,9 @@ type Section struct {
 	Blocks  []Block
 }
 
+// Under is a section of blocks under a heading.
+func Under(heading string, blocks ...Block) Section { return Section{Heading: heading, Blocks: blocks} }
+
 func (Paragraph) block() {}
 func (Facts) block()     {}
 func (List) block()      {}

@@ -5,12 +5,10 @@ package verdict
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
-	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -77,23 +75,10 @@ func (e *evidence) abortText() string {
 	}
 	text := fmt.Sprintf("aborted %s %s", when, a)
 	if a.Guards() {
-		text += observedText(e.abortion()) + "; that is a condition of the profile, not an SLO of the system"
+		if read := e.abortion().Range(); read != "" {
+			text += ", " + read + " observed"
+		}
+		text += "; that is a condition of the profile, not an SLO of the system"
 	}
 	return text
-}
-
-// observedText is the range of what was read: ", 31 % to 52 % observed".
-func observedText(a *Abort) string {
-	if len(a.Observed) == 0 {
-		return ""
-	}
-	var values []float64
-	for _, o := range a.Observed {
-		values = append(values, o.Value)
-	}
-	least, most := quantity.Near(slices.Min(values), a.Limit, a.Unit), quantity.Near(slices.Max(values), a.Limit, a.Unit)
-	if least == most {
-		return ", " + least + " observed"
-	}
-	return fmt.Sprintf(", %s to %s observed", least, most)
 }

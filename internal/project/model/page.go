@@ -18,21 +18,17 @@ const shownEndpoints = 20
 func Page(d Document) page.Page {
 	blocks := []page.Block{facts(d)}
 	if len(d.Inputs) > 1 {
-		blocks = append(blocks, section("Logs", inputsTable(d)))
+		blocks = append(blocks, page.Under("Logs", inputsTable(d)))
 	}
 	return page.Page{
 		Title: fmt.Sprintf("%s: a profile from %d requests", d.Profile, d.Requests), Source: "model.json", Blocks: append(
 			blocks,
-			section("Flows", flowsTable(d)),
-			section("Stages", stagesTable(d)),
-			section("Endpoints", endpointsTable(d)),
-			section("Notes", page.List{Items: d.Notes}),
+			page.Under("Flows", flowsTable(d)),
+			page.Under("Stages", stagesTable(d)),
+			page.Under("Endpoints", endpointsTable(d)),
+			page.Under("Notes", page.List{Items: d.Notes}),
 		),
 	}
-}
-
-func section(heading string, block page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: []page.Block{block}}
 }
 
 func facts(d Document) page.Facts {

@@ -1,10 +1,8 @@
 package experiment
 
 import (
-	"fmt"
 	"time"
 
-	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/series/experiment/binlog"
 )
@@ -106,13 +104,4 @@ type Ratio struct {
 	Ratio *float64 `json:"ratio"` // of the lower bounds; null unless both have an upper bound
 	Least *float64 `json:"least"` // of the variant's lower bound to the control's upper bound
 	Most  *float64 `json:"most"`  // of the variant's upper bound to the control's lower bound
-}
-
-// Marshal encodes experiment.json.
-func (d Document) Marshal() ([]byte, error) {
-	text, err := document.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("marshal experiment: %w", err)
-	}
-	return text, nil
 }

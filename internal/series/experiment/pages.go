@@ -35,7 +35,7 @@ func newPage(d Document, groups []string) page.Page {
 		p.Blocks = append(p.Blocks, capacity(d))
 	}
 	if all := limitations(d); len(all) > 0 {
-		p.Blocks = append(p.Blocks, section("Limitations", page.List{Items: all}))
+		p.Blocks = append(p.Blocks, page.Under("Limitations", page.List{Items: all}))
 	}
 	return p
 }
@@ -61,7 +61,7 @@ func facts(d Document) page.Facts {
 }
 
 func effectSection(d Document, e Effect, groups []string) page.Block {
-	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
+	s := page.Under(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
 	if len(e.Primary) > 0 {
 		s.Blocks = append(s.Blocks, primary(d, e))
 	}
@@ -70,7 +70,7 @@ func effectSection(d Document, e Effect, groups []string) page.Block {
 	}
 	if e.Comparison != nil {
 		heading := fmt.Sprintf("Other metrics, p adjusted for all metrics: A is %s, B is %s", d.Variants[0].Name, e.Variant)
-		s.Blocks = append(s.Blocks, section(heading, comparison.Metrics(others(e, groups))...))
+		s.Blocks = append(s.Blocks, page.Under(heading, comparison.Metrics(others(e, groups))...))
 	}
 	return s
 }
@@ -87,7 +87,7 @@ func primary(d Document, e Effect) page.Block {
 		t.Rows = append(t.Rows, page.Cells(m.Metric, m.Unit, quantity.OptionalValue(m.A, m.Unit), quantity.OptionalValue(m.B, m.Unit),
 			quantity.OptionalValue(m.Ratio, "ratio"), quantity.Range(m.Lower, m.Upper, "ratio"), comparison.P(m.P), word))
 	}
-	return section("Primary metrics: all have to agree, so that p is not adjusted", t)
+	return page.Under("Primary metrics: all have to agree, so that p is not adjusted", t)
 }
 
 func waitTable(d Document, e Effect) page.Block {
@@ -110,7 +110,7 @@ func waitTable(d Document, e Effect) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section("Wait events of database sessions, ms per transaction", t)
+	return page.Under("Wait events of database sessions, ms per transaction", t)
 }
 
 func orZero(v *float64) float64 {
@@ -148,7 +148,7 @@ func capacity(d Document) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section("Highest rate within the SLOs, "+d.Unit, t)
+	return page.Under("Highest rate within the SLOs, "+d.Unit, t)
 }
 
 // limitations are those of the experiment, its primary metrics and its comparisons.
@@ -183,9 +183,5 @@ func runs(d Document) page.Block {
 		row[4].State = page.VerdictState(r.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
-	return section("Runs", t)
-}
-
-func section(heading string, blocks ...page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: blocks}
+	return page.Under("Runs", t)
 }

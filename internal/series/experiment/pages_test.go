@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/series/search"
@@ -81,7 +82,7 @@ func synthetic(t *testing.T, failsAt int) Document {
 func TestGolden(t *testing.T) {
 	for name, failsAt := range map[string]int{"confirmed": 0, "failed": 4} {
 		d := synthetic(t, failsAt)
-		data, err := d.Marshal()
+		data, err := document.Marshal(d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/series/search"
 	"assay.dev/assay/internal/spec"
@@ -121,7 +122,7 @@ func experimentOf(pairs int) (spec.Experiment, Parameters) {
 
 func checkSchema(t *testing.T, d Document) {
 	t.Helper()
-	data, err := d.Marshal()
+	data, err := document.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/compare"
@@ -168,7 +169,7 @@ func (s *Session) Run(ctx context.Context, w *change.System) (Document, error) {
 
 // write writes the result, each file atomically.
 func (s *Session) write(d Document) error {
-	data, err := d.Marshal()
+	data, err := document.Marshal(d)
 	if err != nil {
 		return err
 	}

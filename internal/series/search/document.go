@@ -3,8 +3,6 @@ package search
 import (
 	"math"
 	"time"
-
-	"assay.dev/assay/internal/document"
 )
 
 // SchemaName is the "schema" field of every search.json.
@@ -135,9 +133,6 @@ func (d *Document) decisiveAt(rate float64) (at *Probe) {
 	}
 	return at
 }
-
-// Marshal encodes search.json.
-func (d Document) Marshal() ([]byte, error) { return document.Marshal(d) }
 
 // ExitCode is the exit code of a search that ended by itself.
 func (d Document) ExitCode() int {

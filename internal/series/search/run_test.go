@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/quantity"
 	"assay.dev/assay/internal/testing/schematest"
 )
@@ -69,7 +70,7 @@ func confirm(rate float64) string {
 func checked(t *testing.T, kept *[]Document) func(Document) error {
 	schema := schematest.Compile(t, schemaFile)
 	return func(d Document) error {
-		data, err := d.Marshal()
+		data, err := document.Marshal(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestResults(t *testing.T) {
 					t.Errorf("after %d trials it was %s with %d", i+1, k.State, len(k.Probes))
 				}
 			}
-			data, err := d.Marshal()
+			data, err := document.Marshal(d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +225,7 @@ func TestSchemaIsStrict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := d.Marshal()
+	data, err := document.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/mask"
@@ -177,7 +178,7 @@ func (t *Trials) startFailed(ctx context.Context, p Probe, err error) (Probe, er
 
 // keep writes the document, and reports the last trial and the bracket.
 func (t *Trials) keep(d Document) error {
-	data, err := d.Marshal()
+	data, err := document.Marshal(d)
 	if err != nil {
 		return err
 	}

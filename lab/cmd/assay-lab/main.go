@@ -6,26 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/cli"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/localstack"
-	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/lab/stack"
 )
 
-func main() {
-	mask.Environment()
-	mask.Arguments(os.Args[1:])
-	signature.HideFromChildren() // before anything is started
-	stderr := mask.Writer{To: &cli.Unblocked{To: os.Stderr}}
-	log.SetOutput(stderr) // of libraries
-	os.Exit(cli.Execute(cli.Interruptible(stderr), newRoot(), os.Args[1:], os.Stdout, stderr))
-}
+func main() { cli.Main(newRoot) }
 
 func newRoot() *cobra.Command {
 	root := cli.Root(&cobra.Command{

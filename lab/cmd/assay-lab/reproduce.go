@@ -187,5 +187,5 @@ func (f *reproduceFlags) show(c *cobra.Command, o reproduce.Options, p page.Page
 	if err := cmp.Or(record.WriteFile(file, html), record.WriteFile(markdown, page.Markdown(p))); err != nil {
 		return hint.With(err, "free some disk space; the run folders are in "+o.Dir)
 	}
-	return cli.PrintDocument(c, false, nil, func() page.Page { return p }, file, markdown)
+	return cli.PrintDocument(c, false, nil, p, file, markdown)
 }

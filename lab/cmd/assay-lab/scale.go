@@ -210,5 +210,5 @@ func (f *scaleFlags) show(c *cobra.Command, s *scale.Steps, d scale.Document) er
 	if err := record.WriteFile(file, html); err != nil {
 		return err
 	}
-	return cli.PrintDocument(c, f.JSON, d.Marshal, func() page.Page { return p }, s.File(), file)
+	return cli.PrintDocument(c, f.JSON, d, p, s.File(), file)
 }

@@ -8,17 +8,16 @@ import (
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/quantity"
-	"assay.dev/assay/lab/reproduce"
 )
 
 // Page is the page of the measurement.
 func Page(d Document) page.Page {
 	p := page.Page{Title: "Ingestion: modes of a service, at one rate", Blocks: []page.Block{highest(d)}}
 	if len(d.Problems) > 0 {
-		p.Blocks = append(p.Blocks, reproduce.Section("Not measured", page.List{Items: d.Problems}))
+		p.Blocks = append(p.Blocks, page.Under("Not measured", page.List{Items: d.Problems}))
 	}
 	if len(d.Modes) > 0 {
-		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), reproduce.Section("Verdicts", claims(d.Modes)), reproduce.Section("Modes", commands(d.Modes)))
+		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), page.Under("Verdicts", claims(d.Modes)), page.Under("Modes", commands(d.Modes)))
 	}
 	return p
 }
@@ -38,7 +37,7 @@ func highest(d Document) page.Block {
 				quantity.Optional(u.Database, ""), quantity.Optional(u.other(), ""), quantity.Optional(u.CPUs, "")))
 		}
 	}
-	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t,
+	return page.Under("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t,
 		page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet}, page.Paragraph{Text: chosen(d), State: page.Quiet})
 }
 
@@ -111,7 +110,7 @@ func requests(modes []Mode) page.Block {
 		row[6].State = page.VerdictState(c.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
-	return reproduce.Section("What clients see", t)
+	return page.Under("What clients see", t)
 }
 
 // persistence is the table of what became of the events.
@@ -126,7 +125,7 @@ func persistence(modes []Mode) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return reproduce.Section("What is stored", t)
+	return page.Under("What is stored", t)
 }
 
 // claims are the verdicts in words, with the diagnosis where they are not PASS.

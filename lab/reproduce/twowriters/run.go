@@ -159,10 +159,10 @@ func measureScale(ctx context.Context, o reproduce.Options) (scale.Document, err
 func Page(d Document) page.Page {
 	p := page.Page{Title: "Two writers: scaling, stale reads, connections, failover"}
 	if len(d.Problems) > 0 {
-		p.Blocks = append(p.Blocks, reproduce.Section("Not measured", page.List{Items: d.Problems}))
+		p.Blocks = append(p.Blocks, page.Under("Not measured", page.List{Items: d.Problems}))
 	}
 	if d.Scale != nil {
-		p.Blocks = append(p.Blocks, reproduce.Section("Scaling (TPC-C-like, unaudited)", scale.Page(*d.Scale).Blocks...))
+		p.Blocks = append(p.Blocks, page.Under("Scaling (TPC-C-like, unaudited)", scale.Page(*d.Scale).Blocks...))
 	}
 	for _, c := range d.Certificates {
 		p.Blocks = append(p.Blocks, part(c))
@@ -174,16 +174,16 @@ func Page(d Document) page.Page {
 func part(c certificate.Certificate) page.Block {
 	switch c.Profile {
 	case profileStaleReads:
-		return reproduce.Section(
+		return page.Under(
 			"Stale reads: written on a, read on b", reproduce.SLOTable(c, "stale_reads"),
 			reproduce.LatencyTable(c, "visible_after", "write_time", "read_time"), reproduce.Verdict(c),
 		)
 	case profileConnections:
-		return reproduce.Section("Connections: open, first query, close", reproduce.LatencyTable(c, "connection_"), reproduce.Verdict(c))
+		return page.Under("Connections: open, first query, close", reproduce.LatencyTable(c, "connection_"), reproduce.Verdict(c))
 	case profileDirect:
-		return reproduce.Section("Failover, directly: a is killed, and comes back", append(certificates.Faults(c), reproduce.Verdict(c))...)
+		return page.Under("Failover, directly: a is killed, and comes back", certificates.Faults(c), reproduce.Verdict(c))
 	case profileProxied:
-		return reproduce.Section("Failover, through HAProxy: a is killed, and comes back", append(certificates.Faults(c), reproduce.Verdict(c))...)
+		return page.Under("Failover, through HAProxy: a is killed, and comes back", certificates.Faults(c), reproduce.Verdict(c))
 	}
-	return reproduce.Section(c.Profile, reproduce.Verdict(c))
+	return page.Under(c.Profile, reproduce.Verdict(c))
 }

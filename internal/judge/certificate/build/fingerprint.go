@@ -43,8 +43,7 @@ func Fingerprint(e record.Environment) *string {
 	if err := enc.Encode(i); err != nil {
 		panic(err) // strings and maps of strings always encode
 	}
-	digest := spec.DigestOf(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	return &digest
+	return new(spec.DigestOf(bytes.TrimSuffix(text.Bytes(), []byte("\n"))))
 }
 
 // maxUnread is how long a service's builds may be unread, s. An instance that does not answer
@@ -70,6 +69,5 @@ func unchanged(r record.Run, v verdict.Verdict) *bool {
 	if !slices.Contains(read, true) {
 		return nil
 	}
-	none := slices.Max(others) == 0
-	return &none
+	return new(slices.Max(others) == 0)
 }

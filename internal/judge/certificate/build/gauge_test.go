@@ -30,7 +30,7 @@ func TestGaugeSLO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := certificate.Validate(data); err != nil {
+	if _, err := certificate.Parse(data); err != nil {
 		t.Error(err)
 	}
 	var read struct{ SLOs []map[string]any }

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // abort shows the condition that stopped the run, what it protects, and what was read.
-func abort(c certificate.Certificate) []page.Block {
+func abort(c certificate.Certificate) page.Block {
 	a := c.Abort
 	if a == nil {
 		return nil
@@ -20,18 +21,17 @@ func abort(c certificate.Certificate) []page.Block {
 	t := page.Table{
 		Columns: slices.Concat(page.Names("condition"), page.Words("protects", "held"), page.Numbers("seconds read", "observed", "limit")),
 		Rows: [][]page.Cell{page.Cells(a.Condition+" "+a.Expression, a.Protects, heldText(*a), fmt.Sprint(len(a.Observed)),
-			observedRange(*a), quantity.Limit(a.Limit, a.Unit))},
+			cmp.Or(a.Range(), quantity.NoData), quantity.Limit(a.Limit, a.Unit))},
 	}
-	return []page.Block{section("Aborted", t, note(abortNote(*a)))}
+	return page.Under("Aborted", t, note(abortNote(*a)))
 }
 
 // abortNote says what the abort means for the verdict.
 func abortNote(a certificate.Abort) string {
 	text := "A condition of the profile stopped the run to protect " + a.Protects
-	switch {
-	case a.SLO:
+	if a.SLO {
 		text += ": it is judged like an SLO"
-	default:
+	} else {
 		text += ": it is not an SLO of the system under test"
 	}
 	if a.Truncated {
@@ -45,21 +45,6 @@ func heldText(a certificate.Abort) string {
 	return a.From.UTC().Format("15:04:05") + " to " + a.To.UTC().Format("15:04:05")
 }
 
-// observedRange is between which values the readings lie.
-func observedRange(a certificate.Abort) string {
-	if len(a.Observed) == 0 {
-		return quantity.NoData
-	}
-	least, most := a.Observed[0].Value, a.Observed[0].Value
-	for _, r := range a.Observed {
-		least, most = min(least, r.Value), max(most, r.Value)
-	}
-	if least == most {
-		return quantity.Near(least, a.Limit, a.Unit)
-	}
-	return quantity.Near(least, a.Limit, a.Unit) + " to " + quantity.Near(most, a.Limit, a.Unit)
-}
-
 // abortSuite is the JUnit suite of a condition that is no SLO.
 func abortSuite(c certificate.Certificate) *page.Suite {
 	a, s := *c.Abort, suite(c, "abort")
@@ -67,7 +52,7 @@ func abortSuite(c certificate.Certificate) *page.Suite {
 	if a.Truncated {
 		state, verdict = page.Bad, "FAIL"
 	}
-	text := fmt.Sprintf("held from %s, observed %s, limit %s", heldText(a), observedRange(a), quantity.Limit(a.Limit, a.Unit))
+	text := fmt.Sprintf("held from %s, observed %s, limit %s", heldText(a), cmp.Or(a.Range(), quantity.NoData), quantity.Limit(a.Limit, a.Unit))
 	s.Check(a.Condition+" "+a.Expression, state, verdict, text, "")
 	s.SetOutput(abortNote(a))
 	return s

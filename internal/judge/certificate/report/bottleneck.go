@@ -18,9 +18,9 @@ import (
 func bottleneckSummary(c certificate.Certificate) page.Block {
 	b := c.Bottleneck
 	if b == nil {
-		return section("Bottleneck", page.Paragraph{Text: "no data: no transaction ran in the judged windows"})
+		return page.Under("Bottleneck", page.Paragraph{Text: "no data: no transaction ran in the judged windows"})
 	}
-	return section("Bottleneck", page.Paragraph{Text: bottleneckText(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
+	return page.Under("Bottleneck", page.Paragraph{Text: bottleneckText(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
 }
 
 // bottleneck adds the evidence, the experiments to confirm it, and the remedy.
@@ -73,7 +73,7 @@ func confirmation(experiments []string) string {
 func split(c certificate.Certificate) page.Block {
 	const heading = "Time per transaction, ms"
 	if c.Split == nil {
-		return section(heading, page.Paragraph{Text: "no data"})
+		return page.Under(heading, page.Paragraph{Text: "no data"})
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("component"), page.Numbers("judged", "baseline", "change", "95 % interval"), []page.Column{{Name: "judged above, baseline below", Kind: page.Graph}}),
@@ -107,7 +107,7 @@ func split(c certificate.Certificate) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section(heading, t, note("Means. Components are measured in different places and need not add up: the residual is the difference."))
+	return page.Under(heading, t, note("Means. Components are measured in different places and need not add up: the residual is the difference."))
 }
 
 func finite(v *float64) float64 {

@@ -37,22 +37,20 @@ func environment(c certificate.Certificate) page.Block {
 			add(name, "%s", d.Variables[name])
 		}
 	}
-	return section("Environment", t)
+	return page.Under("Environment", t)
 }
 
 // hostRole is what the described host was in the run.
 func hostRole(c certificate.Certificate) string {
-	for _, w := range c.Generator.Fleet {
-		if w.Host != "" && w.Host != c.Environment.Host.Name {
-			return "coordinator host"
-		}
+	if slices.ContainsFunc(c.Generator.Fleet, func(w certificate.Worker) bool { return w.Host != "" && w.Host != c.Environment.Host.Name }) {
+		return "coordinator host"
 	}
 	return "generator host"
 }
 
 // verification explains how to verify the certificate.
 func verification(c certificate.Certificate) page.Block {
-	return section(
+	return page.Under(
 		"How to verify this",
 		page.Paragraph{Text: "This page is a view of certificate.json, which was computed from evidence/ in the same folder. To verify it, run:"},
 		page.Code{

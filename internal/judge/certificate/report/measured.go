@@ -18,7 +18,7 @@ import (
 
 func outcomes(c certificate.Certificate) page.Block {
 	o, count := c.Outcomes, quantity.Count
-	return section("Outcomes", paragraph("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s achieved",
+	return page.Under("Outcomes", paragraph("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s achieved",
 		count(o.Completed), count(o.Failed), count(o.TimedOut), count(o.Dropped), count(c.Rate.Scheduled), quantity.Optional(c.Rate.Achieved, "1/s")))
 }
 
@@ -46,7 +46,7 @@ func latency(c certificate.Certificate, limit int) page.Section {
 			between(l.Max, least.Max, most.Max), quantity.OptionalValue(l.Mean, "ms"),
 		))
 	}
-	return section("Latency, ms", t)
+	return page.Under("Latency, ms", t)
 }
 
 // between is a value in ms, or between which values it lies, where that is all that is
@@ -75,9 +75,9 @@ func latencies(c certificate.Certificate) page.Block {
 func waits(c certificate.Certificate, limit int) page.Block {
 	switch {
 	case c.Waits == nil:
-		return section("Waits", page.Paragraph{Text: "no data: the database was not sampled"})
+		return page.Under("Waits", page.Paragraph{Text: "no data: the database was not sampled"})
 	case len(c.Waits) == 0:
-		return section("Waits", page.Paragraph{Text: "no active session was sampled"})
+		return page.Under("Waits", page.Paragraph{Text: "no active session was sampled"})
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Words("class"), page.Names("event"), page.Numbers("sessions", "share", "ms/tx", "baseline", "samples")), Limit: limit,
@@ -93,13 +93,13 @@ func waits(c certificate.Certificate, limit int) page.Block {
 		t.Rows = append(t.Rows, page.Cells(class, w.Event, quantity.Value(w.AAS, "sessions"), quantity.Format(w.Share, "share"),
 			quantity.OptionalValue(w.MsPerTransaction, "ms"), quantity.OptionalValue(w.BaselineMsPerTransaction, "ms"), quantity.Count(&w.Samples)))
 	}
-	return section("Waits", t)
+	return page.Under("Waits", t)
 }
 
 // statements lists those that took most of the database's time.
 func statements(c certificate.Certificate, limit int) page.Block {
 	if c.Statements == nil {
-		return section("Statements", page.Paragraph{Text: "no data: the database reported no statements"})
+		return page.Under("Statements", page.Paragraph{Text: "no data: the database reported no statements"})
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("statement"), page.Numbers("calls/tx", "share", "ms/call", "rows/call"), []page.Column{{Name: "mostly in", Kind: page.Prose}}),
@@ -116,24 +116,24 @@ func statements(c certificate.Certificate, limit int) page.Block {
 		t.Rows = append(t.Rows, page.Cells(s.Text, quantity.OptionalValue(s.CallsPerTransaction, ""), quantity.Format(s.Share, "share"),
 			quantity.OptionalValue(s.MsPerCall, "ms"), quantity.OptionalValue(s.RowsPerCall, ""), mostly))
 	}
-	return section("Statements", t, note("Statement times do not include the wait for a connection."))
+	return page.Under("Statements", t, note("Statement times do not include the wait for a connection."))
 }
 
 // resources lists the mean use of resources per transaction.
 func resources(c certificate.Certificate) page.Block {
 	if len(c.Resources) == 0 {
-		return section("Cost", page.Paragraph{Text: "no data"})
+		return page.Under("Cost", page.Paragraph{Text: "no data"})
 	}
 	t := page.Table{Columns: slices.Concat(page.Names("resource"), page.Numbers("judged", "baseline"))}
 	for _, r := range c.Resources {
 		unit, _, _ := strings.Cut(r.Unit, "/")
 		t.Rows = append(t.Rows, page.Cells(r.Name, quantity.Optional(r.PerTransaction, unit), quantity.Optional(r.BaselinePerTransaction, unit)))
 	}
-	return section("Cost per transaction", t)
+	return page.Under("Cost per transaction", t)
 }
 
 func ledger(c certificate.Certificate) page.Block {
-	return section("Ledger", page.Paragraph{Text: ledgerText(c.Ledger)})
+	return page.Under("Ledger", page.Paragraph{Text: ledgerText(c.Ledger)})
 }
 
 func ledgerText(l *certificate.Ledger) string {
@@ -146,19 +146,16 @@ func ledgerText(l *certificate.Ledger) string {
 }
 
 // errorTable lists the errors by who noticed them and by class; nothing if there were none.
-func errorTable(c certificate.Certificate, limit int) []page.Block {
-	if len(c.Errors) == 0 {
-		return nil
-	}
+func errorTable(c certificate.Certificate, limit int) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Words("seen by"), page.Names("class"), page.Numbers("count", "per transaction")), Limit: limit}
 	for _, e := range c.Errors {
 		t.Rows = append(t.Rows, page.Cells(e.Where, e.Class, quantity.Count(&e.Count), quantity.Optional(e.Share, "share")))
 	}
-	return []page.Block{section("Errors", t)}
+	return listed("Errors", t)
 }
 
 // pool describes the service's pool of database connections; nothing if it reports none.
-func pool(c certificate.Certificate) []page.Block {
+func pool(c certificate.Certificate) page.Block {
 	p := c.Pool
 	if p == nil {
 		return nil
@@ -167,7 +164,7 @@ func pool(c certificate.Certificate) []page.Block {
 	if p.Max != nil && *p.Max == 0 {
 		limit = "no limit"
 	}
-	return []page.Block{section("Connection pool", paragraph("in use %s (most %s), open %s, %s; waits for a connection %s, %s per transaction, %s per transaction, %s each",
+	return page.Under("Connection pool", paragraph("in use %s (most %s), open %s, %s; waits for a connection %s, %s per transaction, %s per transaction, %s each",
 		quantity.OptionalValue(p.InUse, ""), quantity.OptionalValue(p.InUseMax, ""), quantity.OptionalValue(p.Open, ""), limit,
-		quantity.Optional(p.WaitsPerSecond, "1/s"), quantity.OptionalValue(p.WaitsPerTransaction, ""), quantity.Optional(p.WaitMsPerTransaction, "ms"), quantity.Optional(p.MsPerWait, "ms")))}
+		quantity.Optional(p.WaitsPerSecond, "1/s"), quantity.OptionalValue(p.WaitsPerTransaction, ""), quantity.Optional(p.WaitMsPerTransaction, "ms"), quantity.Optional(p.MsPerWait, "ms")))
 }

@@ -9,7 +9,6 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
-	"assay.dev/assay/internal/quantity"
 )
 
 // Limits of rows and items: of each part of a summary, so that it fits a terminal, and
@@ -30,16 +29,14 @@ const sourceFile = "certificate.json"
 
 // Summary is the short page for a terminal.
 func Summary(c certificate.Certificate) page.Page {
-	return newPage(c, slices.Concat([]page.Block{
-		page.Paragraph{Text: c.Claim},
+	return newPage(
+		c, page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
-	}, flows(c), []page.Block{
-		sloTable(c, summarySLOs, len(c.Flows) == 0), // a line has room for the name of a flow, or for the interval
-	}, abort(c), []page.Block{outcomes(c)}, errorTable(c, summaryErrors), transactionsSummary(c), []page.Block{
-		latency(c, summaryEndpoints), rules(c, summaryRules),
-	}, Faults(c), loadChanges(c), []page.Block{
-		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
-	}, invariants(c), []page.Block{limitations(c, 0)})...)
+		flows(c), sloTable(c, summarySLOs, len(c.Flows) == 0), // a line has room for the name of a flow, or for the interval
+		abort(c), outcomes(c), errorTable(c, summaryErrors), transactionsSummary(c),
+		latency(c, summaryEndpoints), rules(c, summaryRules, false), Faults(c), loadChanges(c),
+		bottleneckSummary(c), waits(c, summaryWaits), ledger(c), invariants(c), limitations(c, 0),
+	)
 }
 
 // Report is the page for a pull request or the summary of a CI job. Its parts are
@@ -47,35 +44,24 @@ func Summary(c certificate.Certificate) page.Page {
 // the run has found; empty: there was none.
 func Report(c certificate.Certificate, headroom string) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
-	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c),
-	}, headroomNote(headroom), flows(c), []page.Block{
-		sloTable(c, maxRows, true),
-	}, abort(c), []page.Block{
-		explainedRules(c), bottleneck(c), split(c), outcomes(c),
-	}, errorTable(c, maxRows), transactions(c, reportTransactions), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
-		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
-	}, invariants(c), []page.Block{
-		limitations(c, maxRows),
-		page.Section{Heading: "Evidence", Blocks: []page.Block{evidence}},
-	})...)
+	return long(c, headroom, reportTransactions, nil, nil, page.Under("Evidence", evidence))
 }
 
 // Full is the page with everything, including the charts of the run.
 func Full(c certificate.Certificate, t Timeline, headroom string) page.Page {
+	return long(c, headroom, maxRows, facts(c), []page.Block{t.charts(), t.stages()}, ruleTable(c), environment(c), verification(c))
+}
+
+// long is a page with all measurements, with up to so many transactions.
+func long(c certificate.Certificate, headroom string, most int, facts page.Block, timeline []page.Block, end ...page.Block) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c),
-	}, headroomNote(headroom), []page.Block{facts(c)}, flows(c), []page.Block{
-		sloTable(c, maxRows, true),
-	}, abort(c), []page.Block{
-		explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
-		outcomes(c),
-	}, errorTable(c, maxRows), transactions(c, maxRows), []page.Block{latencies(c)}, Faults(c), loadChanges(c), workers(c), pool(c), []page.Block{
-		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
-	}, invariants(c), []page.Block{
-		limitations(c, maxRows),
-		ruleTable(c), environment(c), verification(c),
-	})...)
+		page.Paragraph{ID: "claim", Text: c.Claim},
+		signature(c), headroomNote(headroom), facts, flows(c), sloTable(c, maxRows, true),
+		abort(c), rules(c, maxRows, true), bottleneck(c), split(c),
+	}, timeline, []page.Block{
+		outcomes(c), errorTable(c, maxRows), transactions(c, most), latencies(c), Faults(c), loadChanges(c), workers(c), pool(c),
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), invariants(c), limitations(c, maxRows),
+	}, end)...)
 }
 
 // Diagnosis is the page that explains where the time went.
@@ -84,17 +70,15 @@ func Diagnosis(c certificate.Certificate) page.Page {
 	return newPage(c, bottleneck(c), split(c), waits(c, summaryWaits), statements(c, statementsShown), resources(c))
 }
 
+// newPage is a page of blocks, some of which may be nil.
 func newPage(c certificate.Certificate, blocks ...page.Block) page.Page {
+	blocks = slices.DeleteFunc(blocks, func(b page.Block) bool { return b == nil })
 	return page.Page{Title: c.Profile + ", " + loadText(c), Verdict: c.Verdict, Source: sourceFile, Blocks: blocks}
 }
 
 // loadText is the planned load and the scope, and whether the run was re-judged.
 func loadText(c certificate.Certificate) string {
-	rate := quantity.Exact(c.Rate.Target)
-	if c.Rate.Lowest < c.Rate.Target {
-		rate = quantity.Exact(c.Rate.Lowest) + " to " + rate
-	}
-	text := fmt.Sprintf("%s %s for %d s, %s scope", rate, c.Rate.Unit, c.Window.Seconds, c.Scope)
+	text := fmt.Sprintf("%s for %d s, %s scope", c.Rate, c.Window.Seconds, c.Scope)
 	switch n := len(c.Flows); n { // each has a rate and windows of its own
 	case 0:
 	case 1:
@@ -109,15 +93,11 @@ func loadText(c certificate.Certificate) string {
 }
 
 // headroomNote is what a search after the run has found, which the certificate does not claim.
-func headroomNote(headroom string) []page.Block {
+func headroomNote(headroom string) page.Block {
 	if headroom == "" {
 		return nil
 	}
-	return []page.Block{note("Beside the claim, not certified: " + headroom + ".")}
-}
-
-func claim(c certificate.Certificate) page.Block {
-	return page.Paragraph{ID: "claim", Text: c.Claim}
+	return note("Beside the claim, not certified: " + headroom + ".")
 }
 
 func signature(c certificate.Certificate) page.Block {
@@ -174,7 +154,10 @@ func paragraph(format string, args ...any) page.Paragraph {
 // note is an explanation of the preceding block.
 func note(text string) page.Paragraph { return page.Paragraph{Text: text, State: page.Quiet} }
 
-// section is a heading with blocks below it.
-func section(heading string, blocks ...page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: blocks}
+// listed is a section of a table, and what is below it; nil if the table has no rows.
+func listed(heading string, t page.Table, below ...page.Block) page.Block {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return page.Under(heading, append([]page.Block{t}, below...)...)
 }

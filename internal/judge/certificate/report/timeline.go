@@ -217,9 +217,9 @@ func (t Timeline) charts() page.Block {
 // stages is the section with the table of stages, which also replaces the charts.
 func (t Timeline) stages() page.Block {
 	if len(t.Stages) == 0 {
-		return section("Stages", page.Paragraph{Text: "No data."})
+		return page.Under("Stages", page.Paragraph{Text: "No data."})
 	}
-	return section("Stages", page.Table{
+	return page.Under("Stages", page.Table{
 		Columns: slices.Concat(page.Names("stage"), page.Numbers("start, s", "duration, s", "planned/s", "completed/s", "not completed", "p50", "p95", "p99")),
 		Rows:    t.Stages, Limit: maxRows,
 	}, note("Latency in ms, of the transactions scheduled in each stage."))
@@ -255,7 +255,11 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 		if i >= maxClasses {
 			last := &curves[maxClasses-1]
 			last.Label = "all others"
-			addValues(last.Values, sessions)
+			for k, n := range sessions {
+				if n != nil {
+					last.Values[k] = rounded(*last.Values[k] + *n)
+				}
+			}
 			continue
 		}
 		c := page.Curve{Label: cmp.Or(class, "other"), Values: sessions}
@@ -266,15 +270,6 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 		curves = append(curves, c)
 	}
 	return curves
-}
-
-// addValues adds values to those of a curve that has data in the same steps.
-func addValues(to, values []*float64) {
-	for i, v := range values {
-		if v != nil {
-			to[i] = rounded(*to[i] + *v)
-		}
-	}
 }
 
 // classes are the wait classes of a run in the order of their curves: CPU, which is not a

@@ -115,7 +115,7 @@ func TestCurvesWithoutData(t *testing.T) {
 	}
 }
 
-// Of many wait classes the smallest are one curve, so that the curves add up to all
+// The smallest of many wait classes are one curve, so that the curves add up to all
 // sessions.
 func TestManyWaitClasses(t *testing.T) {
 	const second, all = 20, 30

@@ -15,10 +15,7 @@ import (
 
 // transactions lists those that are worth looking up by their trace, the slowest first;
 // nothing if none is known.
-func transactions(c certificate.Certificate, limit int) []page.Block {
-	if len(c.Transactions) == 0 {
-		return nil
-	}
+func transactions(c certificate.Certificate, limit int) page.Block {
 	several := slices.ContainsFunc(c.Transactions, func(t certificate.Transaction) bool { return t.Scenario != c.Transactions[0].Scenario })
 	table := page.Table{
 		Columns: slices.Concat(page.Words("trace id", "scheduled"), page.Numbers("ms"), page.Words("ended", "sampled"), []page.Column{{Name: "violates", Kind: page.Prose}}), Limit: limit,
@@ -34,12 +31,12 @@ func transactions(c certificate.Certificate, limit int) []page.Block {
 		table.Rows = append(table.Rows, page.Cells(t.TraceID, t.Scheduled.UTC().Format("15:04:05.000"), quantity.Value(t.LatencyMs, "ms"),
 			how, sampled, strings.Join(t.Violates, ", ")))
 	}
-	return []page.Block{section("Transactions to look up", table, note(markingText(c)))}
+	return listed("Transactions to look up", table, note(markingText(c)))
 }
 
 // transactionsSummary names the slowest one with which something is wrong; nothing if there
 // is none.
-func transactionsSummary(c certificate.Certificate) []page.Block {
+func transactionsSummary(c certificate.Certificate) page.Block {
 	i := slices.IndexFunc(c.Transactions, func(t certificate.Transaction) bool {
 		return t.Outcome != metric.Completed || len(t.Violates) > 0
 	})
@@ -51,7 +48,7 @@ func transactionsSummary(c certificate.Certificate) []page.Block {
 	if more := len(c.Transactions) - 1; more > 0 {
 		text += fmt.Sprintf("; %d more in %s", more, sourceFile)
 	}
-	return []page.Block{section("Look up", page.Paragraph{Text: text})}
+	return page.Under("Look up", page.Paragraph{Text: text})
 }
 
 // ended is how a transaction ended.

@@ -83,26 +83,21 @@ func basis(s certificate.SLO) string {
 }
 
 // rules says how many validity rules hold, and lists those that do not, the broken ones
-// first, with advice.
-func rules(c certificate.Certificate, limit int) page.Section {
+// first, with advice; explained: also those that hold with a limitation.
+func rules(c certificate.Certificate, limit int, explained bool) page.Section {
 	broken, undecided, limited := byVerdict(c.Rules)
-	s := section("Rules", page.Paragraph{Text: ruleCounts(len(c.Rules), len(broken), len(undecided), len(limited))})
-	return appendRules(s, append(broken, undecided...), limit)
-}
-
-// explainedRules also lists the rules that hold with a limitation.
-func explainedRules(c certificate.Certificate) page.Section {
-	_, _, limited := byVerdict(c.Rules)
-	return appendRules(rules(c, maxRows), limited, maxRows)
-}
-
-func appendRules(s page.Section, rules []certificate.Rule, limit int) page.Section {
-	list := page.List{Limit: limit}
-	for _, r := range rules {
-		list.Items = append(list.Items, fmt.Sprintf("%s (%s): %s. %s", r.ID, r.Verdict, r.Detail, r.Advice))
+	s := page.Under("Rules", page.Paragraph{Text: ruleCounts(len(c.Rules), len(broken), len(undecided), len(limited))})
+	if !explained {
+		limited = nil
 	}
-	if len(list.Items) > 0 {
-		s.Blocks = append(s.Blocks, list)
+	for _, all := range [][]certificate.Rule{append(broken, undecided...), limited} {
+		list := page.List{Limit: limit}
+		for _, r := range all {
+			list.Items = append(list.Items, fmt.Sprintf("%s (%s): %s. %s", r.ID, r.Verdict, r.Detail, r.Advice))
+		}
+		if len(list.Items) > 0 {
+			s.Blocks = append(s.Blocks, list)
+		}
 	}
 	return s
 }
@@ -159,12 +154,12 @@ func ruleTable(c certificate.Certificate) page.Block {
 		row[1].State = page.VerdictState(r.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
-	return section("All validity rules", t)
+	return page.Under("All validity rules", t)
 }
 
 func limitations(c certificate.Certificate, limit int) page.Block {
 	if len(c.Limitations) == 0 {
-		return section("Limitations", page.Paragraph{Text: "None."})
+		return page.Under("Limitations", page.Paragraph{Text: "None."})
 	}
-	return section("Limitations", page.List{Items: c.Limitations, Limit: limit})
+	return page.Under("Limitations", page.List{Items: c.Limitations, Limit: limit})
 }

@@ -12,7 +12,7 @@ import (
 
 // workers lists the workers of a fleet, with their pods if there are any. A single worker on
 // the coordinator's own machine is described by the environment.
-func workers(c certificate.Certificate) []page.Block {
+func workers(c certificate.Certificate) page.Block {
 	fleet := c.Generator.Fleet
 	if len(fleet) == 0 || len(fleet) == 1 && fleet[0].Host == c.Environment.Host.Name && fleet[0].Pod == "" {
 		return nil
@@ -42,12 +42,12 @@ func workers(c certificate.Certificate) []page.Block {
 		}
 		t.Rows = append(t.Rows, append(page.Cells(where...), numbers...))
 	}
-	return []page.Block{section("Workers", t, note(
+	return page.Under("Workers", t, note(
 		"Times in ms, over the judged windows. Share: of the schedule. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
 			"CPU: k6's share of the CPUs that it may use. Host CPU: how busy its host, or node, was. Lag: by how much the worker itself started transactions late. Start: delay of its first one. "+
 			"Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that. "+
 			"Round trip: to the coordinator and back. Frames: reports in the record.",
-	))}
+	))
 }
 
 // frames are those received, of those expected if some are missing.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/testing/comparetest"
@@ -90,7 +91,7 @@ func TestGolden(t *testing.T) {
 			}
 			golden(t, name+".html", withoutStyle(html))
 			checkPage(t, html)
-			data, err := compare.Marshal(c)
+			data, err := document.Marshal(c)
 			if err != nil {
 				t.Fatal(err)
 			}
