@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	coordinatorCPU = generatorCPU
-
 	// fleetRate is the load of each synthetic worker, transactions per second. Its
 	// messages are then as large as those of a worker that makes 50 payments a second.
 	fleetRate = 20.0

@@ -84,7 +84,7 @@ func (b *bench) startCoordinator(ctx context.Context, c coordination) (*coordina
 		return nil, err
 	}
 	r := &coordinator{}
-	return r, r.start(exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(coordinatorCPU), b.self, coordinateArg, string(text)), r.readJoinLine)
+	return r, r.start(exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(generatorCPU), b.self, coordinateArg, string(text)), r.readJoinLine)
 }
 
 // readJoinLine reads the line that starts a worker; false: it is another one.

@@ -23,7 +23,7 @@ import (
 
 // The two cores.
 const (
-	generatorCPU = 0
+	generatorCPU = 0 // and the coordinator's, of synthetic fleets
 	targetCPU    = 1
 
 	serveArg = "serve-trivial"

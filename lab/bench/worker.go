@@ -274,7 +274,4 @@ func (b *bench) record(ctx context.Context, of recording) (record.Run, error) {
 }
 
 // judged is the judged part of a run.
-func judged(r record.Run) record.Span {
-	w, t0 := r.Plan.Load.Judged[0], r.Facts.T0.Unix()
-	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
-}
+func judged(r record.Run) record.Span { return record.SpanOf(r.Facts.T0, r.Plan.Load.Judged[0]) }

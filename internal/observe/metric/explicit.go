@@ -7,7 +7,6 @@ import (
 	"math"
 
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -106,14 +105,6 @@ func (h *Hist) ranges() []Range {
 		return nil
 	}
 	return h.bounds.ranges
-}
-
-// form is the field of OTLP's Metric that can represent the histogram.
-func (h *Hist) form() protowire.Number {
-	if len(h.ranges()) > 0 {
-		return explicitField
-	}
-	return exponentialField
 }
 
 func (h *Hist) exponentialPoint() *metricspb.ExponentialHistogramDataPoint {

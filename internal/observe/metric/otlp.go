@@ -80,11 +80,14 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 			add(p, gaugeField)
 		case Histogram:
 			for i, h := range p.Hist.parts() {
-				part := HistPoint(p.Series, h)
+				part, form := HistPoint(p.Series, h), protowire.Number(exponentialField)
 				if i == 0 {
 					part.Exemplars = p.Exemplars
 				}
-				add(part, h.form())
+				if len(h.ranges()) > 0 {
+					form = explicitField
+				}
+				add(part, form)
 			}
 		}
 	}

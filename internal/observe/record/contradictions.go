@@ -86,7 +86,9 @@ func NewChecker(p Plan) *Checker {
 		first := len(c.slos)
 		for _, s := range of.SLOs {
 			if s.Kind() == spec.KindSamples {
-				c.add(s)
+				id, n := s.ID(), len(c.slos)
+				c.slos = append(c.slos, sampledSLO{s, id, s.Flow + " " + s.MetricText()})
+				c.byID[id], c.on[s.Metric] = n, append(c.on[s.Metric], n)
 			}
 		}
 		if i < len(plans) {
@@ -97,11 +99,6 @@ func NewChecker(p Plan) *Checker {
 	c.pair()
 	c.counts = make([]sloSums, len(c.slos))
 	return c
-}
-
-func (c *Checker) add(s spec.SLO) {
-	id, n := s.ID(), len(c.slos)
-	c.slos, c.byID[id], c.on[s.Metric] = append(c.slos, sampledSLO{s, id, s.Flow + " " + s.MetricText()}), n, append(c.on[s.Metric], n)
 }
 
 // pair finds the SLOs of which neighbours are to be compared, in the order of their bounds.
@@ -198,7 +195,7 @@ func (c *Checker) inTime(f metric.Frame) error {
 		default:
 			continue
 		}
-		of, known := c.flowOf(p.Series)
+		of, known := c.flows[c.scenarioOf(p.Series)]
 		at := f.Second - t0
 		switch {
 		case !known && p.Series.Name == metric.IterationDuration: // of setup(), or of more label sets than are kept
@@ -209,12 +206,6 @@ func (c *Checker) inTime(f metric.Frame) error {
 		}
 	}
 	return nil
-}
-
-// flowOf is the plan of the flow that a series of transactions is of.
-func (c *Checker) flowOf(s metric.Series) (flowPlan, bool) {
-	of, known := c.flows[c.scenarioOf(s)]
-	return of, known
 }
 
 // scenarioOf is the flow that a series is of: all are of the only one where that has no name.

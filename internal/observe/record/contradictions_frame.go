@@ -196,8 +196,7 @@ func (c *Checker) addTransactions(p metric.Point) {
 	case metric.TransactionDuration:
 		t.durations, t.latencies = t.durations+float64(p.Hist.Count()), t.latencies+p.Hist.Sum()
 	case metric.GeneratorLag:
-		of, _ := c.flowOf(p.Series)
-		_, late := p.Hist.AtLeast(of.displacedAfter)
+		_, late := p.Hist.AtLeast(c.flows[scenario].displacedAfter)
 		t.lags, t.late = t.lags+float64(p.Hist.Count()), t.late+float64(late)
 	case metric.ArrivalQueueing:
 		t.queueings += float64(p.Hist.Count())

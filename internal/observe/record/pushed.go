@@ -70,8 +70,7 @@ func (t *Timeline) ReadPushed() {
 			fastest = fastestStatements(m, points)
 		}
 	}
-	added := metric.Of(metric.ServiceQueryFastest)
-	t.addBySecond(added, fastest)
+	t.addBySecond(metric.Of(metric.ServiceQueryFastest), fastest)
 	for _, m := range semconv.Metrics {
 		t.addBySecond(m.As, values[m.As.Key()])
 		delete(values, m.As.Key())

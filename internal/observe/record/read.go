@@ -20,10 +20,8 @@ var All = Span{From: math.MinInt64, To: math.MaxInt64}
 
 // SpanOf is the span of a window of the plan that started at t0.
 func SpanOf(t0 time.Time, w plan.Window) Span {
-	return Span{
-		From: t0.Unix() + int64(w.Start/time.Second),
-		To:   t0.Unix() + int64(w.End/time.Second),
-	}
+	start := t0.Unix()
+	return Span{From: start + int64(w.Start/time.Second), To: start + int64(w.End/time.Second)}
 }
 
 // Seconds is the span's length.
