@@ -134,7 +134,7 @@ func decidedStages(t *rapid.T, p spec.Profile) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range forecast.Of(one, pl, one.Scope(), nil) {
+		for _, f := range forecast.Each(one, pl, one.Scope(), nil) {
 			if !f.Decides {
 				return false
 			}

@@ -24,7 +24,7 @@ func forecastOf(p spec.Profile, workers int, scope, runs string) (_ []forecast.F
 	if err != nil {
 		return nil, err
 	}
-	return forecast.Of(p, pl, scope, pastRuns(runs, p.Name)), nil
+	return forecast.Each(p, pl, scope, pastRuns(runs, p.Name)), nil
 }
 
 // undecidable is why a plan cannot decide an SLO, and the remedy; empty if it can.

@@ -45,7 +45,7 @@ func sameRuns(a, b []Run) bool {
 }
 
 // checkAnyLeft refuses a side without any comparable run, and says why.
-func (m matched) checkAnyLeft(a, b Group) error {
+func (m *matched) checkAnyLeft(a, b Group) error {
 	problem, left := "", slices.Concat(m.leftA, m.leftB)
 	switch {
 	case len(m.a) == 0 && len(m.b) == 0 && m.pairing.Paired:

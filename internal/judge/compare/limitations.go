@@ -4,6 +4,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"assay.dev/assay/internal/judge/stats/effect"
@@ -11,7 +12,7 @@ import (
 )
 
 // limitations are the facts that a reader needs to interpret the ratios.
-func (c Comparison) limitations(m matched) []string {
+func (c Comparison) limitations(m *matched) []string {
 	all := []string{}
 	if what := loadDifference(m.a, m.b); what != "" {
 		all = append(all, "A and B ran under different loads, and are compared because --force was given: "+what)
@@ -28,12 +29,13 @@ func (c Comparison) limitations(m matched) []string {
 		all = append(all, text)
 	}
 	for _, row := range c.Metrics {
-		if countZeros(row.ValuesA) == len(row.ValuesA) && row.B != nil && *row.B > 0 {
-			all = append(all, fmt.Sprintf("%s: 0 in every run of A, but a median of %s in B, which a ratio cannot show", row.Name, quantity.Format(*row.B, row.Unit)))
+		zeros := func(side, other string, values []*float64, of *float64) {
+			if countZeros(values) == len(values) && of != nil && *of > 0 {
+				all = append(all, fmt.Sprintf("%s: 0 in every run of %s, but a median of %s in %s, which a ratio cannot show", row.Name, side, quantity.Format(*of, row.Unit), other))
+			}
 		}
-		if countZeros(row.ValuesB) == len(row.ValuesB) && row.A != nil && *row.A > 0 {
-			all = append(all, fmt.Sprintf("%s: 0 in every run of B, but a median of %s in A, which a ratio cannot show", row.Name, quantity.Format(*row.A, row.Unit)))
-		}
+		zeros("A", "B", row.ValuesA, row.B)
+		zeros("B", "A", row.ValuesB, row.A)
 	}
 	if text := c.tooFew(); text != "" {
 		all = append(all, text)
@@ -42,7 +44,7 @@ func (c Comparison) limitations(m matched) []string {
 }
 
 // orderLimitations are limitations that follow from the order of the runs.
-func (c Comparison) orderLimitations(m matched) (all []string) {
+func (c Comparison) orderLimitations(m *matched) (all []string) {
 	if !m.pairing.Paired {
 		all = append(all, "not paired: any other change between the runs of A and those of B counts as an effect of B; alternate the runs, ABBA")
 	} else if order := strings.Fields(m.order); len(order) > 1 && strings.Count(m.order, order[0]) == len(order) {
@@ -55,8 +57,8 @@ func (c Comparison) orderLimitations(m matched) (all []string) {
 }
 
 // overlapping names two runs that ran at the same time; empty: none did.
-func overlapping(m matched) string {
-	all := append(append([]Run{}, m.a...), m.b...)
+func overlapping(m *matched) string {
+	all := slices.Concat(m.a, m.b)
 	for i, x := range all {
 		for _, y := range all[:i] {
 			wx, wy := x.Certificate.Window, y.Certificate.Window
@@ -69,28 +71,21 @@ func overlapping(m matched) string {
 }
 
 // seedDifference reports different seeds; empty: none. Each pair may have its own seed.
-func seedDifference(m matched) string {
-	seed := func(r Run) uint64 { return r.Certificate.Environment.Seed }
-	if m.pairing.Paired {
-		n := 0
-		for i := range m.a {
-			if seed(m.a[i]) != seed(m.b[i]) {
-				n++
-			}
+func seedDifference(m *matched) string {
+	differ, seeds := 0, map[uint64]bool{}
+	for i, r := range slices.Concat(m.a, m.b) {
+		seeds[r.Certificate.Environment.Seed] = true
+		if m.pairing.Paired && i < len(m.a) && r.Certificate.Environment.Seed != m.b[i].Certificate.Environment.Seed {
+			differ++
 		}
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprintf("seeds differ within %d of %s, and so do arrivals and data: use the same --seed for both runs of a pair", n, count(len(m.a), "pair"))
 	}
-	seeds := map[uint64]bool{}
-	for _, r := range append(append([]Run{}, m.a...), m.b...) {
-		seeds[seed(r)] = true
+	switch {
+	case m.pairing.Paired && differ > 0:
+		return fmt.Sprintf("seeds differ within %d of %s, and so do arrivals and data: use the same --seed for both runs of a pair", differ, count(len(m.a), "pair"))
+	case !m.pairing.Paired && len(seeds) > 1:
+		return "seeds differ between the runs, and so do arrivals and data: use the same --seed for all"
 	}
-	if len(seeds) == 1 {
-		return ""
-	}
-	return "seeds differ between the runs, and so do arrivals and data: use the same --seed for all"
+	return ""
 }
 
 // tooFew says how many runs a decision needs; empty: there are enough runs.

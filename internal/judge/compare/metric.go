@@ -39,7 +39,7 @@ const (
 )
 
 // measure reads all metrics that any of the matched runs has.
-func measure(m matched) (all []Metric) {
+func measure(m *matched) (all []Metric) {
 	for _, s := range sources(append(slices.Clone(m.a), m.b...)) {
 		row := Metric{Name: s.name, Group: s.group, Unit: s.unit, better: s.better}
 		for _, r := range m.a {

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -48,42 +49,25 @@ func sources(all []Run) []source {
 		{Rate, "achieved rate", "1/s", more, func(c certificate.Certificate) *float64 { return c.Rate.Achieved }},
 		{Errors, "error share", "share", less, errorShare},
 	}
-	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
-		for _, e := range c.Errors {
-			names = append(names, errorName(e))
-		}
-		return names
-	}) {
+	for _, name := range names(all, func(c certificate.Certificate) []verdict.Error { return c.Errors }, errorName) {
 		list = append(list, source{Errors, name, "1/tx", less, func(c certificate.Certificate) *float64 { return errorsOf(c, name) }})
 	}
 	list = append(list, latency(Transaction, verdict.TransactionName, "p50", "p95", "p99", "p99.9", "mean")...)
-	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
-		return slices.Collect(maps.Keys(c.Latency))
-	}) {
+	latencies := func(c certificate.Certificate) []string { return slices.Collect(maps.Keys(c.Latency)) }
+	for _, name := range names(all, latencies, func(name string) string { return name }) {
 		if name != verdict.TransactionName {
 			list = append(list, latency(Endpoint, name, "p50", "p95", "p99")...)
 		}
 	}
-	classes := names(all, func(c certificate.Certificate) (classes []string) {
-		for _, w := range c.Waits {
-			if w.Client == "" {
-				classes = append(classes, w.Class)
-			}
-		}
-		return classes
-	})
+	classes := names(all, ownWaits, func(w certificate.Wait) string { return w.Class })
 	if len(classes) > 0 {
 		list = append(list, source{Database, "database", "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, "") }})
 	}
 	for _, class := range classes {
 		list = append(list, source{Database, spec.WaitMetric(class), "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, class) }})
 	}
-	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
-		for _, r := range c.Resources {
-			names = append(names, r.Name)
-		}
-		return names
-	}) {
+	resources := func(c certificate.Certificate) []certificate.Resource { return c.Resources }
+	for _, name := range names(all, resources, func(r certificate.Resource) string { return r.Name }) {
 		list = append(list, cost(all, name))
 	}
 	return append(
@@ -94,15 +78,20 @@ func sources(all []Run) []source {
 	)
 }
 
-// names are the distinct names that any run has, sorted.
-func names(all []Run, of func(certificate.Certificate) []string) []string {
+// names are the distinct names of what any run has, sorted.
+func names[T any](all []Run, of func(certificate.Certificate) []T, name func(T) string) []string {
 	seen := map[string]bool{}
 	for _, r := range all {
-		for _, name := range of(r.Certificate) {
-			seen[name] = true
+		for _, x := range of(r.Certificate) {
+			seen[name(x)] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// ownWaits are the waits without those of other clients than the load's.
+func ownWaits(c certificate.Certificate) []certificate.Wait {
+	return slices.DeleteFunc(slices.Clone(c.Waits), func(w certificate.Wait) bool { return w.Client != "" })
 }
 
 // latency is a source for each aggregate of one distribution.
@@ -142,16 +131,15 @@ func errorShare(c certificate.Certificate) *float64 {
 	return &share
 }
 
-// waited is the time per transaction in a class of waits, or in all of them (""), without
-// those of other clients than the load's. A class
+// waited is the time per transaction in a class of waits, or in all of them (""). A class
 // that was never sampled is 0; without samples there is no data.
 func waited(c certificate.Certificate, class string) *float64 {
 	if c.Waits == nil {
 		return nil
 	}
 	total := 0.0
-	for _, w := range c.Waits {
-		if class != "" && w.Class != class || w.Client != "" {
+	for _, w := range ownWaits(c) {
+		if class != "" && w.Class != class {
 			continue
 		}
 		if w.MsPerTransaction == nil {
@@ -164,23 +152,16 @@ func waited(c certificate.Certificate, class string) *float64 {
 
 // cost is the use of a resource per transaction.
 func cost(all []Run, name string) source {
-	of := func(c certificate.Certificate) *certificate.Resource {
+	of := func(c certificate.Certificate) certificate.Resource {
 		i := slices.IndexFunc(c.Resources, func(r certificate.Resource) bool { return r.Name == name })
 		if i < 0 {
-			return nil
+			return certificate.Resource{}
 		}
-		return &c.Resources[i]
+		return c.Resources[i]
 	}
-	s := source{group: Resources, name: name, better: less, read: func(c certificate.Certificate) *float64 {
-		if r := of(c); r != nil {
-			return r.PerTransaction
-		}
-		return nil
-	}}
+	s := source{Resources, name, "", less, func(c certificate.Certificate) *float64 { return of(c).PerTransaction }}
 	for _, r := range all {
-		if found := of(r.Certificate); found != nil {
-			s.unit = found.Unit
-		}
+		s.unit = cmp.Or(of(r.Certificate).Unit, s.unit)
 	}
 	return s
 }

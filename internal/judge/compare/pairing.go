@@ -22,27 +22,26 @@ type matched struct {
 // sidedRun is a run with its side.
 type sidedRun struct {
 	Run
-	ofB bool
+	letter string // "A" or "B"
+	runs   *[]Run
+	left   *[]LeftOut
 }
 
-func (s sidedRun) letter() string {
-	if s.ofB {
-		return "B"
-	}
-	return "A"
-}
+func (s sidedRun) include()             { *s.runs = append(*s.runs, s.Run) }
+func (s sidedRun) exclude(left LeftOut) { *s.left = append(*s.left, left) }
 
 // match pairs runs in order of start if A and B alternate, that is if each two successive
 // runs are one of each, as in ABAB and ABBA: changes of the machine then affect both.
 // INVALID runs are left out afterwards, together with their partners.
-func match(a, b Group, unpaired bool) matched {
-	m := matched{leftA: append([]LeftOut{}, a.LeftOut...), leftB: append([]LeftOut{}, b.LeftOut...)}
+func match(a, b Group, unpaired bool) *matched {
+	m := &matched{leftA: append([]LeftOut{}, a.LeftOut...), leftB: append([]LeftOut{}, b.LeftOut...)}
+	m.pairing.Pairs = [][2]int{}
 	var all []sidedRun
 	for _, r := range a.Runs {
-		all = append(all, sidedRun{r, false})
+		all = append(all, sidedRun{r, "A", &m.a, &m.leftA})
 	}
 	for _, r := range b.Runs {
-		all = append(all, sidedRun{r, true})
+		all = append(all, sidedRun{r, "B", &m.b, &m.leftB})
 	}
 	slices.SortStableFunc(all, func(x, y sidedRun) int {
 		// Runs with the same start are ordered by name, which pairs a run that is in
@@ -52,14 +51,16 @@ func match(a, b Group, unpaired bool) matched {
 			cmp.Compare(x.Certificate.Run, y.Certificate.Run), cmp.Compare(identity(x.Run), identity(y.Run)),
 		)
 	})
-	if why := whyUnpaired(all, len(a.Runs), len(b.Runs), unpaired); why == "" {
+	if m.pairing.Detail = whyUnpaired(all, len(a.Runs), len(b.Runs), unpaired); m.pairing.Detail == "" {
 		m.pair(all)
-	} else {
-		m.pairing.Detail = why
-		m.includeValid(all)
+		return m
 	}
-	if m.pairing.Pairs == nil {
-		m.pairing.Pairs = [][2]int{}
+	for _, s := range all {
+		if reason := Invalid(s.Run); reason != "" {
+			s.exclude(LeftOut{Folder: s.Folder, Reason: reason})
+		} else {
+			s.include()
+		}
 	}
 	return m
 }
@@ -71,66 +72,35 @@ func whyUnpaired(all []sidedRun, a, b int, unpaired bool) string {
 	case a != b:
 		return fmt.Sprintf("not paired: %s of A and %s of B", runs(a), runs(b))
 	}
-	for i := 0; i < len(all); i += 2 {
-		if all[i].ofB == all[i+1].ofB {
+	for pair := range slices.Chunk(all, 2) {
+		if pair[0].letter == pair[1].letter {
 			return "not paired: the runs of A and B do not alternate"
 		}
 	}
 	return ""
 }
 
-func (m *matched) includeValid(all []sidedRun) {
-	for _, s := range all {
-		if reason := Invalid(s.Run); reason != "" {
-			m.exclude(s, LeftOut{Folder: s.Folder, Reason: reason})
-		} else {
-			m.include(s)
-		}
-	}
-}
-
 func (m *matched) pair(all []sidedRun) {
 	var order []string
-	for i := 0; i < len(all); i += 2 {
-		first, second := all[i], all[i+1]
-		if Invalid(first.Run) != "" || Invalid(second.Run) != "" {
-			m.excludeFromPair(first, second)
-			m.excludeFromPair(second, first)
+	for pair := range slices.Chunk(all, 2) {
+		reasons := [2]string{Invalid(pair[0].Run), Invalid(pair[1].Run)}
+		if reasons[0]+reasons[1] == "" {
+			m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
+			pair[0].include()
+			pair[1].include()
+			order = append(order, pair[0].letter+pair[1].letter)
 			continue
 		}
-		m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
-		m.include(first)
-		m.include(second)
-		order = append(order, first.letter()+second.letter())
+		for i, s := range pair {
+			left := LeftOut{Folder: s.Folder, Reason: reasons[i]}
+			if left.Reason == "" {
+				left.Reason, left.judgeable = "its partner "+pair[1-i].Folder+" is left out", true
+			}
+			s.exclude(left)
+		}
 	}
-	m.order = strings.Join(order, " ")
-	m.pairing.Paired = true
+	m.order, m.pairing.Paired = strings.Join(order, " "), true
 	m.pairing.Detail = fmt.Sprintf("%s, in order of start", count(len(order), "pair"))
-}
-
-// excludeFromPair leaves out a run of a pair in which it or its partner is INVALID.
-func (m *matched) excludeFromPair(s, partner sidedRun) {
-	left := LeftOut{Folder: s.Folder, Reason: Invalid(s.Run)}
-	if left.Reason == "" {
-		left.Reason, left.judgeable = "its partner "+partner.Folder+" is left out", true
-	}
-	m.exclude(s, left)
-}
-
-func (m *matched) include(s sidedRun) {
-	if s.ofB {
-		m.b = append(m.b, s.Run)
-	} else {
-		m.a = append(m.a, s.Run)
-	}
-}
-
-func (m *matched) exclude(s sidedRun, left LeftOut) {
-	if s.ofB {
-		m.leftB = append(m.leftB, left)
-	} else {
-		m.leftA = append(m.leftA, left)
-	}
 }
 
 // Invalid is the reason why a run is not compared: a rule that makes it INVALID; empty:

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -36,55 +37,46 @@ type Forecast struct {
 // maxMinutes bounds the hold of a forecast: a year.
 const maxMinutes = 366 * 24 * 60
 
-// Of forecasts each SLO of a profile that is decided by a share of samples. past is
+// Each forecasts every SLO of a profile that is decided by a share of samples. past is
 // keyed by the SLOs' names.
-func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
+func Each(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
 	plans := pl.PerFlow()
-	for i, f := range p.Flows {
-		all = append(all, ofFlow(f.SLOs, plans[i], scope, past)...)
+	for i, flow := range p.Flows {
+		longest := plans[i].At(len(plans[i].Looks))
+		for _, s := range flow.SLOs {
+			if q := s.AllowedShare(); s.Kind() == spec.KindSamples && q > 0 && q < 1 {
+				all = append(all, forecast(s, longest, s.BasisIn(scope), past[s.Name()]))
+			}
+		}
 	}
 	return all
 }
 
-// ofFlow is Of for the SLOs of one flow.
-func ofFlow(slos []spec.SLO, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
-	longest := pl.At(len(pl.Looks))
+// forecast is that of one SLO, at the last look.
+func forecast(s spec.SLO, longest plan.Plan, basis spec.Basis, past Past) Forecast {
 	arrivals, hold := float64(longest.JudgedArrivals()), 0.0
 	for _, w := range longest.Judged {
 		hold += w.Duration().Seconds()
 	}
-	for _, s := range slos {
-		q := s.AllowedShare()
-		if s.Kind() != spec.KindSamples || q <= 0 || q >= 1 {
-			continue
-		}
-		f := Forecast{SLO: s.Name(), Basis: s.BasisIn(scope), Past: past[s.Name()], LongEnough: true}
-		perArrival := f.Past.PerArrival
-		if perArrival == 0 {
-			perArrival = 1
-		}
-		f.Samples = arrivals * perArrival
-		f.Expected, f.Needed = f.Samples, float64(stats.Needed(q))
-		deff := 1.0 // samples for each effective one
-		if f.Basis == spec.Inferred {
-			deff, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
-			if f.Past.Needed > 0 {
-				f.Needed = f.Past.Needed
+	q, perArrival := s.AllowedShare(), cmp.Or(past.PerArrival, 1)
+	f := Forecast{SLO: s.Name(), Basis: basis, Past: past, LongEnough: true, Samples: arrivals * perArrival}
+	deff := 1.0 // samples for each effective one
+	f.Needed = float64(stats.Needed(q))
+	if f.Basis == spec.Inferred {
+		f.LongEnough = hold >= stats.MinSeconds && hold/stats.Batches >= stats.BatchFactor*past.Correlation
+		if f.LongEnough { // else it will be counted
+			deff, f.Needed = max(1, past.DesignEffect), stats.FewFactor/q
+			if past.Needed > 0 {
+				f.Needed = past.Needed
 			}
-			f.LongEnough = hold >= stats.MinSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
-			if !f.LongEnough { // it will be counted
-				deff, f.Needed = 1, float64(stats.Needed(q))
-			}
-			f.Expected = f.Samples / deff
 		}
-		f.Decides = f.Expected >= f.Needed
-		if !f.Decides && arrivals > 0 {
-			seconds := f.Needed * deff / (perArrival * arrivals / hold)
-			f.Hold = time.Duration(math.Ceil(min(seconds/60, maxMinutes))) * time.Minute
-		}
-		all = append(all, f)
 	}
-	return all
+	f.Expected = f.Samples / deff
+	if f.Decides = f.Expected >= f.Needed; !f.Decides && arrivals > 0 {
+		seconds := f.Needed * deff / (perArrival * arrivals / hold)
+		f.Hold = time.Duration(math.Ceil(min(seconds/60, maxMinutes))) * time.Minute
+	}
+	return f
 }
 
 // String compares the expected with the needed samples.
@@ -103,12 +95,9 @@ func (f Forecast) String() string {
 	if f.Past.Runs == 0 {
 		return text + "; the run will show how many of them are effective"
 	}
-	return text + fmt.Sprintf(", of which about %.0f effective, judging by %s", f.Expected, runs(f.Past.Runs))
-}
-
-func runs(n int) string {
-	if n == 1 {
-		return "the last run"
+	runs := "the last run"
+	if f.Past.Runs > 1 {
+		runs = fmt.Sprintf("the last %d runs", f.Past.Runs)
 	}
-	return fmt.Sprintf("the last %d runs", n)
+	return text + fmt.Sprintf(", of which about %.0f effective, judging by %s", f.Expected, runs)
 }

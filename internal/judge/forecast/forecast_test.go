@@ -57,7 +57,7 @@ func TestForecast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Of(p, pl, tt.scope, tt.past)
+		got := Each(p, pl, tt.scope, tt.past)
 		if len(got) != len(tt.decides) {
 			t.Fatalf("%s: %d forecasts", name, len(got))
 		}

@@ -184,3 +184,40 @@ func (t Test) studentFactor(degrees int) float64 {
 	studentFactors.Store(key, r*r)
 	return r * r
 }
+
+// Confidence is one less the largest share of runs in which a Test holds for a
+// stationary system whose percentile is exactly at its limit (docs/calibration.md).
+const Confidence = 0.95
+
+// Outcome is the result of a test of a share of violations.
+type Outcome int
+
+// The outcomes.
+const (
+	Undecided Outcome = iota
+	Holds             // the share is below the limit
+	Broken            // the share is above the limit
+)
+
+// Test tests whether the share of violations is below Q, the largest that the condition
+// allows: 1 - P/100 for p(P), the bound of a rate.
+type Test struct {
+	Q     float64
+	Alpha float64 // level of each side, see Looks; 0 infers nothing
+}
+
+// ShortFactor is the factor for the design effect of a run that is not LongEnough,
+// which short batches underestimate.
+const ShortFactor = 4
+
+// LikelyBroken: the number of violations is between once and twice the allowed number
+// and more than chance, although the run is too short for a stated confidence:
+//
+//	I_q(k/d, n/d - k/d + 1) <= alpha,  d = ShortFactor x design effect
+//
+// It is used for FAIL only, and for this run only. The factor is ours;
+// docs/calibration.md shows how often the result is false.
+func (t Test) LikelyBroken(total Batch, i Inference) bool {
+	d := ShortFactor * i.DesignEffect
+	return total.N > 0 && t.Q > 0 && i.Effective > 0 && AtLeast(total.N/d, total.K/d, t.Q) <= t.Alpha
+}

@@ -79,7 +79,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// Of two windows one may break the condition that holds for both together.
+// One of two windows may break the condition that holds for both together.
 func TestInferEveryWindow(t *testing.T) {
 	test := Test{Q: 0.01, Alpha: Alpha}
 	rng := rand.New(rand.NewPCG(4, 2))

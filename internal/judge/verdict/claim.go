@@ -15,104 +15,113 @@ import (
 
 // claim is the verdict as one sentence that can be quoted alone: what was shown, the
 // scope, and what shared the generator's host.
-func claim(e *evidence, v Verdict) string {
-	name := e.Plan.Profile.Name
-	rate := number(v.Rate.Target)
-	if v.Rate.Lowest < v.Rate.Target {
-		rate = number(v.Rate.Lowest) + " to " + rate
+func claim(p *part, v Verdict) string {
+	name, where := p.Plan.Profile.Name, conditions(p)
+	unit := "transactions per second"
+	if v.Rate.Unit == "rps" {
+		unit = "requests per second"
 	}
-	load := fmt.Sprintf("%s %s for %d s", rate, rateUnit(v.Rate.Unit), e.plannedSeconds())
-	if n := len(e.plan.Judged); n > 1 && len(e.flows) == 0 {
+	load := fmt.Sprintf("%s %s for %d s", rateText(v.Rate.Lowest, v.Rate.Target), unit, p.plannedSeconds())
+	if n := len(p.plan.Judged); n > 1 && len(p.flows) == 0 {
 		load += fmt.Sprintf(" in %d windows", n)
 	}
-	if rest := e.plannedSeconds() - e.seconds; rest > 0 && len(e.recovered) > 0 && e.aborted == nil {
-		load += fmt.Sprintf(" (%d s of them outside of recoveries)", e.seconds)
+	if rest := p.plannedSeconds() - p.seconds; rest > 0 && len(p.recovered) > 0 && p.aborted == nil {
+		load += fmt.Sprintf(" (%d s of them outside of recoveries)", p.seconds)
 	}
-	if len(e.flows) > 0 {
-		load = e.flowsText()
+	if len(p.flows) > 0 {
+		load = flowsText(p)
 	}
-	where := conditions(e)
+	text := ""
 	switch v.Outcome {
 	case Pass:
 		return fmt.Sprintf("%s sustained %s within all %d SLOs, %s (%s).", name, load, len(v.SLOs), bases(v.SLOs), where)
 	case LostWrite:
-		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
-			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
+		text = fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted", name, p.Ledger.Missing, p.Ledger.Acknowledged)
 	case Fail:
-		if e.aborted != nil {
-			return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, e.abortText(), where)
-		}
-		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, failReason(e, v), where)
+		text = fmt.Sprintf("%s did not sustain %s: %s", name, load, failReason(p, v))
 	case Inconclusive:
-		return fmt.Sprintf("This run does not show whether %s sustains %s: %s (%s).", name, load, undecidedReason(v), where)
+		text = fmt.Sprintf("This run does not show whether %s sustains %s: %s", name, load, undecidedReason(v))
 	default:
-		return fmt.Sprintf("%s cannot be judged: %s (%s).", name, invalidReason(v.Rules), where)
+		text = fmt.Sprintf("%s cannot be judged: %s", name, invalidReason(v.Rules))
 	}
+	return text + " (" + where + ")."
+}
+
+// rateText is "800", or "400 to 800" where the rate changes.
+func rateText(lowest, target float64) string {
+	if lowest < target {
+		return number(lowest) + " to " + number(target)
+	}
+	return number(target)
 }
 
 // flowsText is the load of each flow: "2 flows (viewers 400 to 800/s, payments 50/s) for 65 s",
 // or, if they are not judged for equally long, "2 flows (viewers 800/s for 60 s, ...)".
-func (e *evidence) flowsText() string {
-	longest := e.plannedSeconds()
-	alike := !slices.ContainsFunc(e.flows, func(f *evidence) bool { return f.plannedSeconds() != longest })
+func flowsText(p *part) string {
+	longest := p.plannedSeconds()
+	alike := !slices.ContainsFunc(p.flows, func(f *part) bool { return f.plannedSeconds() != longest })
 	var all []string
-	for _, f := range e.flows {
-		rate := number(f.plan.Target)
-		if lowest := f.plan.LowestJudged(); lowest < f.plan.Target {
-			rate = number(lowest) + " to " + rate
-		}
-		text := f.flow() + " " + rate + "/s"
+	for _, f := range p.flows {
+		text := f.flow() + " " + rateText(f.plan.LowestJudged(), f.plan.Target) + "/s"
 		if !alike {
 			text += fmt.Sprintf(" for %d s", f.plannedSeconds())
 		}
 		all = append(all, text)
 	}
-	flows := fmt.Sprintf("%d flows", len(all))
+	text := fmt.Sprintf("%d flows (%s)", len(all), strings.Join(all, ", "))
 	if len(all) == 1 {
-		flows = "1 flow"
+		text = "1 flow (" + all[0] + ")"
 	}
-	flows += " (" + strings.Join(all, ", ") + ")"
 	if alike {
-		flows += fmt.Sprintf(" for %d s", longest)
+		text += fmt.Sprintf(" for %d s", longest)
 	}
-	return flows
-}
-
-func rateUnit(unit string) string {
-	if unit == "rps" {
-		return "requests per second"
-	}
-	return "transactions per second"
+	return text
 }
 
 // conditions are what limits the claim.
-func conditions(e *evidence) string {
-	text := e.Plan.Scope + " scope"
-	if shared := e.Environment.CoLocation; len(shared) > 0 {
+func conditions(p *part) string {
+	text := p.Plan.Scope + " scope"
+	if shared := p.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
 	}
-	if faults := e.recoveryText(func(r Recovery) bool { return r.Metric == metric.RecoveryTime }); faults != "" {
+	if faults := recoveryText(p, func(r Recovery) bool { return r.Metric == metric.RecoveryTime }); faults != "" {
 		text += "; under faults: " + faults
 	}
-	if changes := e.recoveryText(func(r Recovery) bool { return r.Metric != metric.RecoveryTime && !r.immediate() }); changes != "" {
+	if changes := recoveryText(p, func(r Recovery) bool { return r.Metric != metric.RecoveryTime && !r.immediate() }); changes != "" {
 		text += "; " + changes
 	}
-	if of := e.Rejudged; of != nil {
+	if of := p.Rejudged; of != nil {
 		text += "; re-judged with " + of.Path
 	}
 	return text
 }
 
+// recoveryText says what the system recovered from, of some disturbances, and how fast;
+// empty: there were none.
+func recoveryText(p *part, of func(Recovery) bool) string {
+	var texts []string
+	for _, f := range p.perFlow() {
+		for _, r := range f.recovered {
+			if of(r) {
+				texts = append(texts, f.inFlow(r.text()))
+			}
+		}
+	}
+	return joinFirst(texts, 4)
+}
+
 // failReason names the first failed SLO, of the flow with the most failed ones, by how much
-// it failed, and counts the others. Uncompleted transactions come first: they break the latency SLOs too, which
-// would suggest a slow system.
-func failReason(e *evidence, v Verdict) string {
+// it failed, and counts the others. An abort is the reason of all that.
+func failReason(p *part, v Verdict) string {
+	if p.aborted != nil {
+		return abortText(p.evidence)
+	}
 	if i := v.FlowWithMost(func(s SLO) bool { return s.Outcome == Fail }); i >= 0 {
 		_, more := firstWith(v.SLOs, Fail)
-		return e.flows[i].inFlow(e.flows[i].sloReason(e.flows[i].slos, more))
+		return p.flows[i].inFlow(sloReason(p.flows[i], more))
 	}
-	if first, more := firstWith(e.slos, Fail); first.Metric != "" {
-		return e.sloReason(e.slos, more)
+	if first, more := firstWith(p.slos, Fail); first.Metric != "" {
+		return sloReason(p, more)
 	}
 	for _, r := range v.Rules { // a validity rule failed instead
 		if r.Outcome == Fail {
@@ -122,65 +131,74 @@ func failReason(e *evidence, v Verdict) string {
 	return ""
 }
 
-// sloReason is failReason for SLOs of which one failed, besides so many more.
-func (e *evidence) sloReason(slos []SLO, more int) string {
-	first, _ := firstWith(slos, Fail)
-	if last := slos[len(slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
-		var counts []string
-		for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
-			if n := e.ended[outcome].n; n > 0 {
-				counts = append(counts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
-			}
-		}
-		if class := whyFailed(e.whole.errors()); class != "" && e.ended[metric.Failed].n > 0 {
-			counts = append(counts, "most frequent error: "+class)
-		}
-		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s%s",
-			*last.Violations, *last.Samples, strings.Join(counts, ", "), e.inWindow(last), andMore(more, "SLO"))
+// sloReason is failReason for a part of which one SLO failed, besides so many more.
+// Uncompleted transactions come first: they break the latency SLOs too, which would suggest a
+// slow system.
+func sloReason(p *part, more int) string {
+	first, _ := firstWith(p.slos, Fail)
+	if last := p.slos[len(p.slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
+		return uncompletedText(p, last) + andMore(more, "SLO")
 	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
 	if first.FailedWindow != nil { // the figures of all windows together may be within the limit
-		return text + " in " + e.windowText(*first.FailedWindow) + andMore(more, "SLO")
+		return text + " in " + windowText(p.evidence, *first.FailedWindow) + andMore(more, "SLO")
 	}
-	var figures []string
-	// A failed transaction violates a latency SLO however fast it was: the observed
-	// latency may be within the limit.
-	switch {
-	case first.ObservedAtLeast != nil && first.ObservedAtMost != nil:
-		figures = append(figures, fmt.Sprintf("%s to %s%s observed", number(*first.ObservedAtLeast), number(*first.ObservedAtMost), unitSuffix(first.Unit)))
-	case first.ObservedAtLeast != nil:
-		figures = append(figures, "at least "+number(*first.ObservedAtLeast)+unitSuffix(first.Unit)+" observed")
-	case first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit):
-		figures = append(figures, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
-	}
-	if first.Violations != nil && first.Metric != metric.Ledger {
-		count := fmt.Sprintf("%d of %d violate it", *first.Violations, *first.Samples)
-		if first.Cleared != nil && *first.Cleared < *first.Violations {
-			count += fmt.Sprintf(" (%d without the generator's own delay)", *first.Cleared)
-		}
-		if first.Allowed != nil {
-			count += fmt.Sprintf(", %d allowed", *first.Allowed)
-		}
-		figures = append(figures, count)
-	} else if first.AtLeast != nil {
-		figures = append(figures, fmt.Sprintf("at least %d of %d violate it, %d allowed", *first.AtLeast, *first.Samples, *first.Allowed))
-	}
-	if len(figures) > 0 {
+	if figures := first.figures(); len(figures) > 0 {
 		text += ", " + strings.Join(figures, ", ")
 	}
 	return text + andMore(more, "SLO")
 }
 
-// inWindow names the window that failed by itself.
-func (e *evidence) inWindow(s SLO) string {
-	if s.FailedWindow == nil {
-		return ""
+// uncompletedText says how many transactions were not completed, and why.
+func uncompletedText(p *part, throughput SLO) string {
+	var counts []string
+	for _, outcome := range notCompleted {
+		if n := p.ended[outcome].n; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
+		}
 	}
-	return ", too many in " + e.windowText(*s.FailedWindow)
+	if class := whyFailed(describeErrors(p.whole)); class != "" && p.ended[metric.Failed].n > 0 {
+		counts = append(counts, "most frequent error: "+class)
+	}
+	text := fmt.Sprintf("%d of %d transactions were not completed (%s)", *throughput.Violations, *throughput.Samples, strings.Join(counts, ", "))
+	if throughput.FailedWindow != nil {
+		text += ", too many in " + windowText(p.evidence, *throughput.FailedWindow)
+	}
+	return text
+}
+
+// figures say by how much an SLO failed. A failed transaction violates a latency SLO however
+// fast it was: the observed latency may be within the limit.
+func (s SLO) figures() (all []string) {
+	unit := ""
+	if s.Unit == "ms" {
+		unit = " ms"
+	}
+	switch {
+	case s.ObservedAtLeast != nil && s.ObservedAtMost != nil:
+		all = append(all, fmt.Sprintf("%s to %s%s observed", number(*s.ObservedAtLeast), number(*s.ObservedAtMost), unit))
+	case s.ObservedAtLeast != nil:
+		all = append(all, "at least "+number(*s.ObservedAtLeast)+unit+" observed")
+	case s.Observed != nil && (s.Unit != "ms" || *s.Observed >= s.Limit):
+		all = append(all, number(*s.Observed)+unit+" observed")
+	}
+	if s.Violations != nil && s.Metric != metric.Ledger {
+		count := fmt.Sprintf("%d of %d violate it", *s.Violations, *s.Samples)
+		if s.Cleared != nil && *s.Cleared < *s.Violations {
+			count += fmt.Sprintf(" (%d without the generator's own delay)", *s.Cleared)
+		}
+		if s.Allowed != nil {
+			count += fmt.Sprintf(", %d allowed", *s.Allowed)
+		}
+		all = append(all, count)
+	} else if s.AtLeast != nil {
+		all = append(all, fmt.Sprintf("at least %d of %d violate it, %d allowed", *s.AtLeast, *s.Samples, *s.Allowed))
+	}
+	return all
 }
 
 // windowText names a judged window, counted from 1: "window 2 of 3 (15:57:27 to 15:58:07 UTC)".
-func (e *evidence) windowText(number int) string {
+func windowText(e *evidence, number int) string {
 	var all record.Span
 	for i, span := range e.spans {
 		switch {
@@ -225,9 +243,12 @@ func (s SLO) undecidedReason() string {
 			return "has " + text
 		}
 	}
-	text := fmt.Sprintf("has between %d and %d violations of %d samples", valueOrZero(s.AtLeast), valueOrZero(s.AtMost), *s.Samples)
-	if s.Violations != nil {
+	text := ""
+	switch {
+	case s.Violations != nil:
 		text = fmt.Sprintf("has %d violations of %d samples", *s.Violations, *s.Samples)
+	case s.AtLeast != nil && s.AtMost != nil:
+		text = fmt.Sprintf("has between %d and %d violations of %d samples", *s.AtLeast, *s.AtMost, *s.Samples)
 	}
 	if s.Allowed != nil {
 		text += fmt.Sprintf(", %d allowed", *s.Allowed)
@@ -241,13 +262,6 @@ func (s SLO) undecidedReason() string {
 		return text + fmt.Sprintf(": too close to the limit to call at a design effect of %s", number(*s.DesignEffect))
 	}
 	return text
-}
-
-func valueOrZero(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // firstWith is the first SLO with an outcome, and the number of further ones. Its

@@ -5,7 +5,6 @@ package verdict
 import (
 	"math"
 	"slices"
-	"time"
 
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
@@ -14,39 +13,38 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// evidence is a record, with the sums over its judged windows that several rules and
-// SLOs use.
+// evidence is a record in some of its seconds: what arrived, was counted and was sampled.
 type evidence struct {
 	record.Run
-	plan     plan.Plan
-	limits   spec.Rules    // the profile's, else the rulebook's; none is nil
+	plan    plan.Plan
+	limits  spec.Rules    // the profile's, else the rulebook's; none is nil
+	aborted *record.Abort // the abort that cut short what is judged (neededEnd); nil: none
+
 	spans    []record.Span // judged windows, or what is left of them without recoveries from faults
 	windowOf []int         // judged window of each span, from 0
 	seconds  int64         // of all spans
+	windows  []int         // index of the judged window of each judged second
 
 	// Transactions scheduled within the spans.
 	scheduled tally
 	ended     map[string]tally // by outcome
 	lag       *metric.Hist     // generator lag, one observation a slot
 
-	windows       []int // index of the judged window of each judged second
-	distributions map[string]*distribution
+	distributions map[string]*distribution // those that were read, by series
 
-	ownOnly bool      // without the samples of other senders than the workers
-	own     *evidence // the same, ownOnly, once it was needed
+	ownOnly bool // without the samples of other senders than the workers
+}
 
-	aborted *record.Abort // the abort that cut short what is judged (neededEnd); nil: none
-
-	flows     []*evidence // of a profile that has some; nil otherwise
-	total     plan.Plan   // of all flows together: what the system carries
-	recovered []Recovery  // from each fault of the profile, and from its end; from changes in load
-	whole     *evidence   // on all judged windows, with the seconds of recoveries; itself if none were cut out
-
-	streams map[string]record.Source
-	losses  []loss          // workers that did not end by themselves, earliest first
-	slos    []SLO           // set once judged
-	classes []class         // set once judged: single endpoints of SLOs on several
-	checked map[string]Rule // set once judged: the rules about a flow, by id; nil: of a run that has flows
+// part is what is judged by itself, a flow or the whole run, and what was concluded of it.
+type part struct {
+	*evidence
+	whole     *evidence       // on all judged windows, with the seconds of recoveries
+	total     plan.Plan       // of all flows together: what the system carries
+	flows     []*part         // of a profile that has some; nil otherwise
+	recovered []Recovery      // from each fault of the profile, and from its end; from changes in load
+	slos      []SLO           // of the part alone
+	classes   []class         // single endpoints of SLOs on several
+	checked   map[string]Rule // the rules about a flow, by id; nil: of a run that has flows
 }
 
 // tally is a sum that may have no data. A counter that stayed at 0 may be missing from
@@ -71,44 +69,44 @@ func (t tally) withCompanion(companion tally) tally {
 	return tally{n: t.n, found: t.found || companion.found}
 }
 
-func gather(r record.Run) *evidence {
+func newEvidence(r record.Run) *evidence {
 	if r.Timeline == nil {
 		r.Timeline = record.NewTimeline()
 	}
-	e := &evidence{Run: r, plan: r.Plan.Load, total: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
-	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.neededEnd()).Unix() {
+	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits()}
+	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(neededEnd(e)).Unix() {
 		e.aborted = a
 	}
-	for _, s := range r.Timeline.Sources() {
-		e.streams[s.Name] = s
-	}
-	e.losses = e.findLosses()
-	e.restrict(e.judged(), nil)
-	e.whole = e
-	if r.Plan.Profile.Named() { // each of them recovers by itself
-		for _, of := range r.PerFlow() {
-			f := gather(of)
-			f.total, f.whole.total = e.total, e.total
-			e.flows = append(e.flows, f)
-		}
-		return e
-	}
-	var cuts []recovering
-	e.recovered, cuts = e.recoveries()
-	if len(cuts) > 0 {
-		whole := *e
-		e.whole = &whole
-		e.restrict(e.withoutRecovery(e.spans, cuts))
-	}
+	e.restrict(judgedSpans(e), nil)
 	return e
 }
 
-// perFlow is the evidence on each flow; on the whole run if it has none.
-func (e *evidence) perFlow() []*evidence {
-	if len(e.flows) == 0 {
-		return []*evidence{e}
+// gather collects the evidence on a run, and on each of its flows, which recover each by
+// themselves. total is the load of all flows together.
+func gather(r record.Run, total plan.Plan) *part {
+	e := newEvidence(r)
+	p := &part{evidence: e, whole: e, total: total}
+	if r.Plan.Profile.Named() {
+		for _, of := range r.PerFlow() {
+			p.flows = append(p.flows, gather(of, total))
+		}
+		return p
 	}
-	return e.flows
+	var cuts []recovering
+	if p.recovered, cuts = recoveries(e); len(cuts) > 0 {
+		rest := *e
+		p.evidence = &rest
+		rest.restrict(withoutRecovery(e, e.spans, cuts))
+	}
+	return p
+}
+
+// perFlow are the parts that have recoveries and a throughput of their own.
+func (p *part) perFlow() []*part {
+	if len(p.flows) == 0 {
+		return []*part{p}
+	}
+	return p.flows
 }
 
 // inFlow is a text about the flow that the evidence is on.
@@ -141,6 +139,18 @@ func (e *evidence) restrict(spans []record.Span, windowOf []int) {
 	e.lag = e.distribution(metric.GeneratorLag, nil).all
 }
 
+// at is the i-th of the seconds that the evidence is about.
+func (e *evidence) at(i int) record.Span {
+	for _, span := range e.spans {
+		if n := int(max(0, span.Seconds())); i >= n {
+			i -= n
+			continue
+		}
+		return record.Span{From: span.From + int64(i), To: span.From + int64(i) + 1}
+	}
+	return record.Span{}
+}
+
 // windowCount is the number of judged windows.
 func (e *evidence) windowCount() int {
 	if len(e.windowOf) == 0 {
@@ -149,47 +159,9 @@ func (e *evidence) windowCount() int {
 	return slices.Max(e.windowOf) + 1
 }
 
-// judged are the judged windows. Those of an aborted run end at the abort; a run that
-// was aborted before its first window is judged from its start.
-func (e *evidence) judged() (spans []record.Span) {
-	end := int64(math.MaxInt64)
-	if a := e.aborted; a != nil {
-		end = a.To
-	}
-	for _, w := range e.plan.Judged {
-		span := record.SpanOf(e.Facts.T0, w)
-		if span.To = min(span.To, end); span.To > span.From || end == math.MaxInt64 {
-			spans = append(spans, span)
-		}
-	}
-	if len(spans) == 0 && e.aborted != nil {
-		spans = append(spans, record.Span{From: e.Facts.T0.Unix(), To: end})
-	}
-	return spans
-}
-
-// sinceFirstWindow is the time from the first judged window on.
-func (e *evidence) sinceFirstWindow() record.Span {
-	from := record.All
-	for _, span := range e.spans {
-		if from.From == record.All.From || span.From < from.From {
-			from.From = span.From
-		}
-	}
-	return from
-}
-
 // alpha is the level of the inferred test at this look.
-func (e *evidence) alpha() float64 {
+func alpha(e *evidence) float64 {
 	return stats.Looks(max(1, len(e.plan.Looks))).Alpha(max(1, e.Facts.Look))
-}
-
-// plannedSeconds is the length of the planned judged windows.
-func (e *evidence) plannedSeconds() (n int64) {
-	for _, w := range e.plan.Judged {
-		n += max(0, record.SpanOf(e.Facts.T0, w).Seconds())
-	}
-	return n
 }
 
 func label(key, value string) []metric.Label { return []metric.Label{{Key: key, Value: value}} }
@@ -203,6 +175,28 @@ func (e *evidence) sum(name string, selector []metric.Label) (total float64, fou
 	return total, found
 }
 
+// sumOf is sum for one source.
+func (e *evidence) sumOf(source, name string, selector []metric.Label) (total float64, found bool) {
+	for _, span := range e.spans {
+		v, ok := e.Timeline.SumOf(source, name, selector, span)
+		total, found = total+v, found || ok
+	}
+	return total, found
+}
+
+// gaugeValues are the readings of a source's gauge in the spans, in order.
+func gaugeValues(line *record.Timeline, source, name string, spans ...record.Span) (all []float64) {
+	for _, span := range spans {
+		values, ok := line.Gauge(name, nil, source, span)
+		for i, v := range values {
+			if ok[i] {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
 // tally is sum for a counter of events.
 func (e *evidence) tally(name string, selector []metric.Label) tally {
 	v, found := e.sum(name, selector)
@@ -212,16 +206,22 @@ func (e *evidence) tally(name string, selector []metric.Label) tally {
 	return tally{n: int64(math.Round(v)), found: found}
 }
 
-// notCompleted counts failed, timed out and dropped transactions. Each violates every
-// latency SLO of the transaction.
-func (e *evidence) notCompleted() int64 {
-	return e.ended[metric.Failed].n + e.ended[metric.TimedOut].n + e.ended[metric.Dropped].n
+// notCompleted are the outcomes other than completed. Each violates every latency SLO of the
+// transaction.
+var notCompleted = []string{metric.Failed, metric.TimedOut, metric.Dropped}
+
+// notCompleted counts the transactions that were not completed.
+func (e *evidence) notCompleted() (n int64) {
+	for _, outcome := range notCompleted {
+		n += e.ended[outcome].n
+	}
+	return n
 }
 
 // notCompletedBySecond is notCompleted for each judged second.
 func (e *evidence) notCompletedBySecond() []float64 {
 	all := make([]float64, len(e.windows))
-	for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
+	for _, outcome := range notCompleted {
 		for i, n := range e.counts(metric.Transactions, label("outcome", outcome)) {
 			all[i] += n
 		}
@@ -229,82 +229,19 @@ func (e *evidence) notCompletedBySecond() []float64 {
 	return all
 }
 
-// workers are the names of the streams of the plan's workers.
-func (e *evidence) workers() []string {
-	names := make([]string, len(e.plan.Workers))
-	for i := range names {
-		names[i] = metric.WorkerSource(i)
+// streams are what each source sent, by its name.
+func (e *evidence) streams() map[string]record.Source {
+	all := map[string]record.Source{}
+	for _, s := range e.Timeline.Sources() {
+		all[s.Name] = s
 	}
-	return names
+	return all
 }
-
-// stopReason is why the run ended before its plan did; empty: it did not.
-func (e *evidence) stopReason() string {
-	if e.Facts.Stopped == "" && e.Facts.Interrupted {
-		return "interrupted"
-	}
-	return e.Facts.Stopped
-}
-
-// stoppedEarly reports whether the run ended before its plan did.
-func (e *evidence) stoppedEarly() bool { return e.stopReason() != "" }
-
-// endedAtLook reports whether an earlier look than the last decided the run, when the
-// hold had already gone on towards the next look.
-func (e *evidence) endedAtLook() bool { return e.Facts.Look > 0 && e.Facts.Look < len(e.plan.Looks) }
-
-// judgedEnd is the planned end of the last judged window, from T0.
-func (e *evidence) judgedEnd() time.Duration {
-	end := time.Duration(0)
-	for _, w := range e.plan.Judged {
-		end = max(end, w.End)
-	}
-	return end
-}
-
-// neededEnd is the planned end of all that the SLOs judge, from T0: of the judged windows, of
-// the overloads that goodput judges, and of the time in which the system must have recovered
-// from each change in load, with that for which the SLOs must then hold.
-func (e *evidence) neededEnd() time.Duration {
-	end := e.judgedEnd()
-	plans := e.plan.PerFlow()
-	for i, f := range e.Plan.Profile.Flows {
-		if slices.ContainsFunc(f.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Goodput }) {
-			for _, s := range plans[i].Stages {
-				if s.Name == plan.Overload {
-					end = max(end, s.End())
-				}
-			}
-		}
-		alone := e.Plan.Profile.Alone(f)
-		for _, c := range changesIn(plans[i], alone) {
-			limit, _ := alone.Limit(c.metric)
-			end = max(end, min(c.at+limit+spec.Held, c.until))
-		}
-	}
-	return end
-}
-
-// beyondWindows says what remains to be judged when the judged windows have ended.
-func (e *evidence) beyondWindows() string {
-	var names []string
-	for _, s := range e.Plan.Profile.AllSLOs() {
-		if s.OfStages() && !slices.Contains(names, s.Metric) {
-			names = append(names, s.Metric)
-		}
-	}
-	if len(names) == 0 {
-		return "after its judged windows"
-	}
-	return "after its judged windows but before the end of what is judged by " + joinAnd(names)
-}
-
-func pointer[T any](v T) *T { return &v }
 
 // ratio is a over b; nil where b is 0 or there is no data.
 func ratio(a, b tally) *float64 {
 	if !a.found || !b.found || b.n == 0 {
 		return nil
 	}
-	return pointer(float64(a.n) / float64(b.n))
+	return new(float64(a.n) / float64(b.n))
 }

@@ -74,7 +74,7 @@ func TestRelaxedRulesOfFlows(t *testing.T) {
 		flowOf("orders", synthetic.Percentile(metric.TransactionDuration, 99.9, 2000)),
 		flowOf("views", synthetic.Percentile(metric.TransactionDuration, 80, 2000)),
 	}
-	p.Rules = spec.Rules{Offered: pointer(0.01), Machine: pointer(0.1)}
+	p.Rules = spec.Rules{Offered: new(0.01), Machine: new(0.1)}
 	v := Judge(withFlows(p, synthetic.Healthy, synthetic.Healthy).Record())
 	got := slices.DeleteFunc(v.Limitations, func(text string) bool { return !strings.Contains(text, "the profile relaxes") })
 	want := []string{
@@ -159,9 +159,9 @@ func TestRulesAreAppliedOnceToEachFlow(t *testing.T) {
 	before, applied := maps.Clone(checks), map[string]int{}
 	t.Cleanup(func() { checks = before })
 	for id, decide := range before {
-		checks[id] = func(e *evidence) Rule {
+		checks[id] = func(p *part) Rule {
 			applied[id]++
-			return decide(e)
+			return decide(p)
 		}
 	}
 	p := synthetic.Profile()

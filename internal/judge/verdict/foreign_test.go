@@ -104,16 +104,16 @@ func TestForeignViolationsBracketTheTruth(t *testing.T) {
 		c := synthetic.New(p, 1, synthetic.Healthy)
 		from := rapid.Float64Range(-3, 20).Draw(rt, "from") // samples before it are not sent
 		c.Frames = append(c.Frames, exported(t, "otlp/k6", samples, from, rapid.SampledFrom([]float64{0.7, 1, 2.5, 10, 60}).Draw(rt, "interval"), 48, bounds)...)
-		e := gather(c.Record())
-		alone := gather(synthetic.New(p, 1, synthetic.Healthy).Record())
+		e := newEvidence(c.Record())
+		alone := newEvidence(synthetic.New(p, 1, synthetic.Healthy).Record())
 
 		for _, slo := range p.Flows[0].SLOs {
 			v, own := violations{}, violations{}
 			if slo.Aggregate == spec.Rate {
-				v, own = e.rateViolations(slo), alone.rateViolations(slo)
+				v, own = rateViolations(e, slo), rateViolations(alone, slo)
 			} else {
-				v = e.latencyViolations(slo, e.distribution(slo.Metric, nil))
-				own = alone.latencyViolations(slo, alone.distribution(slo.Metric, nil))
+				v = latencyViolations(e, slo, e.distribution(slo.Metric, nil))
+				own = latencyViolations(alone, slo, alone.distribution(slo.Metric, nil))
 			}
 			truth := stats.Sum(own.certain)
 			for _, s := range samples {

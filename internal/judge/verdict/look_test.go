@@ -46,7 +46,7 @@ func TestLooks(t *testing.T) {
 	if v.Outcome != Pass || v.Window.Seconds != 1200 || *v.Rate.Scheduled != 24_000 {
 		t.Errorf("%v: %s, %+v", v.Outcome, v.Claim, v.Window)
 	}
-	if one, three := gather(looking(1, 0, 0.02).Record()).alpha(), gather(looking(3, 1, 0.02).Record()).alpha(); three >= one {
+	if one, three := alpha(newEvidence(looking(1, 0, 0.02).Record())), alpha(newEvidence(looking(3, 1, 0.02).Record())); three >= one {
 		t.Errorf("a look of three spends %g, one of one %g", three, one)
 	}
 }

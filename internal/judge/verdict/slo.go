@@ -21,50 +21,45 @@ const (
 )
 
 // judges says how the SLOs of each kind are judged.
-var judges = map[spec.Kind]func(*evidence, spec.SLO) SLO{
+var judges = map[spec.Kind]func(*part, spec.SLO) SLO{
 	spec.KindSamples:    judgeSamples,
 	spec.KindGauge:      judgeGauge,
-	spec.KindLedger:     judgeLedgerSLO,
+	spec.KindLedger:     judgeLedger,
 	spec.KindRecovery:   judgeRecovery,
 	spec.KindSettling:   judgeRecovery,
 	spec.KindGoodput:    judgeGoodput,
 	spec.KindInvariants: judgeInvariants,
 }
 
-func judgeSamples(e *evidence, s spec.SLO) SLO {
-	judge := judgeLatency
-	if s.Aggregate == spec.Rate {
-		judge = judgeRate
+// judgeSLOs judges the SLOs of the profile, then the implicit ones: the throughput of each flow,
+// and the abort. The truncated windows of an aborted run cannot show that an SLO holds, or that
+// it would have no data. A system that certainly failed, because it left too many transactions
+// uncompleted, may have no data for later steps of a transaction, or for the ledger: that is
+// part of the failure, which INVALID would hide.
+func judgeSLOs(p *part) (all []SLO) {
+	for _, s := range p.Plan.Profile.WholeSLOs() {
+		all = append(all, judges[s.Kind()](p, s))
 	}
-	return e.worseAlone(s, judge(e, s), judge)
-}
-
-func judgeSLOs(e *evidence) []SLO {
-	all := make([]SLO, 0, len(e.Plan.Profile.WholeSLOs())+1)
-	for _, s := range e.Plan.Profile.WholeSLOs() {
-		all = append(all, judges[s.Kind()](e, s))
+	undecided := []Outcome{Pass, Invalid}
+	if p.aborted == nil {
+		undecided = nil
 	}
-	if len(e.flows) > 0 { // the throughput of each is judged
-		if e.aborted != nil {
-			all = markTruncated(all)
+	if len(p.flows) == 0 {
+		throughput := judgeThroughput(p.evidence)
+		if p.aborted == nil && throughput.Outcome == Fail && sentAnything(p.evidence) && !p.stoppedEarly() {
+			undecided = []Outcome{Invalid}
 		}
-		if e.abortIsSLO() {
-			all = append(all, judgeAbort(e))
+		all = append(all, throughput)
+	}
+	for i := range all {
+		if slices.Contains(undecided, all[i].Outcome) {
+			all[i].Outcome = Inconclusive
 		}
-		return all
 	}
-	throughput := judgeThroughput(e)
-	if e.aborted != nil {
-		all = markTruncated(append(all, throughput))
-		if e.abortIsSLO() {
-			all = append(all, judgeAbort(e))
-		}
-		return all
+	if abortIsSLO(p.evidence) {
+		all = append(all, judgeAbort(p.aborted))
 	}
-	if throughput.Outcome == Fail && e.sentAnything() && !e.stoppedEarly() {
-		downgradeWithoutData(all)
-	}
-	return append(all, throughput)
+	return all
 }
 
 // sentAnything reports whether any transaction sent anything to the system in the
@@ -72,30 +67,18 @@ func judgeSLOs(e *evidence) []SLO {
 // of the system. Data sent to a system that never answers are reported only when the
 // transactions time out, which may be after the window. Data sent by setup() have no
 // scenario and do not count.
-func (e *evidence) sentAnything() bool {
+func sentAnything(e *evidence) bool {
 	for _, s := range e.Timeline.Series(metric.DataSent) {
 		if scenario := s.Label("scenario"); scenario != "" {
-			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.sinceFirstWindow()); n > 0 {
+			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), sinceFirstWindow(e)); n > 0 {
 				return true
 			}
 		}
 	}
-	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.sinceFirstWindow()); n > 0 {
+	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, sinceFirstWindow(e)); n > 0 {
 		return true
 	}
 	return slices.ContainsFunc(metric.Protocols, func(of *metric.Protocol) bool { return e.tally(of.Failed+metric.RateTotal, nil).n > 0 })
-}
-
-// downgradeWithoutData makes SLOs without data undecided, for a system that certainly
-// failed because it left too many transactions uncompleted. That later steps of a
-// transaction have no sample, or the ledger no entry, is then part of that failure,
-// which INVALID would hide.
-func downgradeWithoutData(slos []SLO) {
-	for i := range slos {
-		if slos[i].Outcome == Invalid {
-			slos[i].Outcome = Inconclusive
-		}
-	}
 }
 
 func newSLO(s spec.SLO, unit string) SLO {
@@ -119,21 +102,18 @@ func decideByCount(lo, hi, allowed int64) Outcome {
 
 // failed reports whether the system failed an SLO. These are decided without the
 // generator's share; an abort is decided during the run, with it, and does not count.
-func (e *evidence) failed() bool {
-	slos := e.slos
-	if e.abortIsSLO() && len(slos) > 0 {
+func failed(p *part) bool {
+	slos := p.slos
+	if abortIsSLO(p.evidence) && len(slos) > 0 {
 		slos = slos[:len(slos)-1] // judgeAbort's
 	}
-	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })
+	return slices.ContainsFunc(slos, func(s SLO) bool { return s.Outcome == Fail }) ||
+		slices.ContainsFunc(p.classes, func(c class) bool { return c.outcome == Fail })
 }
 
 // passes reports whether every SLO holds.
-func (e *evidence) passes() bool {
-	return !anySLO(e.slos, Inconclusive) && !anySLO(e.slos, Invalid) && !e.failed()
-}
-
-func anySLO(slos []SLO, o Outcome) bool {
-	return slices.ContainsFunc(slos, func(s SLO) bool { return s.Outcome == o })
+func passes(p *part) bool {
+	return !slices.ContainsFunc(p.slos, func(s SLO) bool { return s.Outcome == Inconclusive || s.Outcome == Invalid }) && !failed(p)
 }
 
 func passOrFail(ok bool) Outcome {

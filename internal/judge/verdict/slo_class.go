@@ -37,9 +37,9 @@ func judgeClasses(e *evidence) (all []class) {
 		if metric.JudgesEndpoints(s.Metric) == nil || s.Aggregate == spec.Max {
 			continue
 		}
-		classes := e.judgeEndpoints(s)
+		classes := judgeEndpoints(e, s)
 		if e.diluted(s) {
-			for _, alone := range e.workersAlone().judgeEndpoints(s) {
+			for _, alone := range judgeEndpoints(e.workersAlone(), s) {
 				i := slices.IndexFunc(classes, func(c class) bool { return c.slo.MetricText() == alone.slo.MetricText() })
 				if with := classes[i]; alone.outcome > with.outcome || alone.outcome == with.outcome && (alone.over && !with.over || alone.perhaps && !with.perhaps) {
 					alone.alone = true
@@ -52,35 +52,28 @@ func judgeClasses(e *evidence) (all []class) {
 	return all
 }
 
-// judgeEndpoints judges each endpoint of an SLO.
-func (e *evidence) judgeEndpoints(s spec.SLO) (classes []class) {
-	for _, endpoint := range e.endpoints(s) {
-		if c, ok := e.judgeClass(endpoint); ok {
-			classes = append(classes, c)
+// judgeEndpoints judges each endpoint of an SLO. Those that are broken at stats.Alpha, adjusted
+// for their number, fail.
+func judgeEndpoints(e *evidence, s spec.SLO) (classes []class) {
+	var ps []*float64
+	for _, endpoint := range endpoints(e, s) {
+		if c, ok := judgeClass(e, endpoint); ok {
+			classes, ps = append(classes, c), append(ps, &c.p)
 		}
-	}
-	holm(classes)
-	return classes
-}
-
-// holm fails the endpoints that are broken at stats.Alpha, adjusted for their number.
-func holm(classes []class) {
-	ps := make([]*float64, len(classes))
-	for i := range classes {
-		ps[i] = &classes[i].p
 	}
 	for i, adjusted := range effect.Holm(ps) {
 		if *adjusted <= stats.Alpha {
 			classes[i].outcome = Fail
 		}
 	}
+	return classes
 }
 
 // judgeClass computes p of an endpoint. It is false where the endpoint has no sample.
-func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
+func judgeClass(e *evidence, s spec.SLO) (class, bool) {
 	c := class{slo: s, p: 1}
-	v := e.violationsOf(s)
-	counted := e.withoutDisplaced(v.cleared)
+	v := violationsOf(e, s)
+	counted := withoutDisplaced(e, v.cleared)
 	total, most, q := stats.Sum(counted), stats.Sum(v.possible), s.AllowedShare()
 	if most.N == 0 {
 		return c, false
@@ -107,13 +100,11 @@ func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 
 // endpoints splits an SLO on several endpoints into one for each; nil where it selects
 // a name, or where there is only one endpoint.
-func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
-	for _, l := range s.Selector {
-		if l.Key == "name" {
-			return nil
-		}
+func endpoints(e *evidence, s spec.SLO) (all []spec.SLO) {
+	if selectsName(s) {
+		return nil
 	}
-	for _, name := range e.endpointNames(metric.JudgesEndpoints(s.Metric), s.Selector) {
+	for _, name := range endpointNames(e, metric.JudgesEndpoints(s.Metric), s.Selector) {
 		if name != "" {
 			endpoint := s
 			endpoint.Selector = append([]metric.Label{{Key: "name", Value: name}}, s.Selector...)
@@ -126,8 +117,13 @@ func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
 	return all
 }
 
+// selectsName reports whether an SLO is on one endpoint.
+func selectsName(s spec.SLO) bool {
+	return slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })
+}
+
 // endpointNames are the names of a protocol's requests, each once; empty: some have none.
-func (e *evidence) endpointNames(of *metric.Protocol, selector []metric.Label) (names []string) {
+func endpointNames(e *evidence, of *metric.Protocol, selector []metric.Label) (names []string) {
 	seen := map[string]bool{}
 	for _, s := range e.seriesOf(of.Duration()) {
 		if name := s.Label("name"); s.Matches(selector) && !seen[name] {

@@ -19,20 +19,21 @@ import (
 // correlation times of 2.5 s at most). A second without a reading of every series may
 // have broken the bound, so that a gap never passes. Each window must hold by itself
 // (docs/rulebook.md).
-func judgeGauge(e *evidence, s spec.SLO) SLO {
+func judgeGauge(p *part, s spec.SLO) SLO {
 	d := s.Descriptor()
-	out := newSLO(s, unitOf(e, s))
-	r := e.readings(d)
+	out := newSLO(s, unitOf(p.evidence, s))
+	r := readingsOf(p.evidence, d)
 	if len(r.values) == 0 {
 		return out
 	}
 	certain, possible := r.violations(s)
 	out.count(certain, possible)
-	n, lo, hi := int64(len(possible)), int64(stats.Sum(certain).K), int64(stats.Sum(possible).K)
-	allowed := allowedViolations(s, n)
+	allowed := allowedViolations(s, int64(len(possible)))
 	out.Allowed = &allowed
-	out.Observed = quantileOf(r.values, s)
-	out.Outcome = decideByCount(lo, hi, allowed)
+	slices.Sort(r.values) // the order statistic that the SLO bounds
+	rank := int(math.Ceil(quantileOf(s)*float64(len(r.values)) - 1e-9))
+	out.Observed = &r.values[min(max(rank, 1), len(r.values))-1]
+	out.Outcome = decideByCount(int64(stats.Sum(certain).K), int64(stats.Sum(possible).K), allowed)
 	if each := stats.Windows(possible); len(each) > 1 && out.Outcome != Fail {
 		out.judgeWindows(s, stats.Windows(certain), each)
 	}
@@ -47,17 +48,17 @@ func (out *SLO) judgeWindows(s spec.SLO, certain, possible [][]stats.Batch) {
 		n := int64(least.N)
 		switch {
 		case stats.Count(s.AllowedShare(), n, int64(least.K)) == stats.Broken:
-			out.Outcome, out.FailedWindow, out.CloseWindow = Fail, pointer(i+1), nil
+			out.Outcome, out.FailedWindow, out.CloseWindow = Fail, new(i+1), nil
 			return
 		case out.CloseWindow == nil && int64(most.K) > allowedViolations(s, n):
-			out.Outcome, out.CloseWindow = Inconclusive, pointer(i+1)
+			out.Outcome, out.CloseWindow = Inconclusive, new(i+1)
 		}
 	}
 }
 
 // readings are the readings of a gauge in the judged windows.
 type readings struct {
-	values  []float64 // of the seconds that have one, in order
+	values  []float64 // of the seconds that have one
 	seconds []reading // every judged second
 }
 
@@ -84,9 +85,9 @@ func (r readings) violations(s spec.SLO) (certain, possible []stats.Batch) {
 	return certain, possible
 }
 
-// readings reads a gauge from the source that the catalogue names. A gauge with a
+// readingsOf reads a gauge from the source that the catalogue names. A gauge with a
 // label for readers has a series for each of the run's replicas.
-func (e *evidence) readings(d metric.Descriptor) (r readings) {
+func readingsOf(e *evidence, d metric.Descriptor) (r readings) {
 	expected := 1
 	if slices.Contains(d.Labels, metric.LabelReader) {
 		expected = max(1, len(e.Plan.Readers))
@@ -131,15 +132,4 @@ func Readings(line *record.Timeline, d metric.Descriptor, span record.Span) (lar
 		}
 	}
 	return largest, series
-}
-
-// quantileOf is the order statistic that the SLO bounds.
-func quantileOf(values []float64, s spec.SLO) *float64 {
-	q := 1.0
-	if s.Aggregate == spec.Percentile {
-		q = s.Quantile
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	rank := int(math.Ceil(q*float64(len(sorted)) - 1e-9))
-	return &sorted[min(max(rank, 1), len(sorted))-1]
 }

@@ -8,14 +8,14 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// judgeLedgerSLO decides by the ledger of the whole run: a transaction acknowledged
+// judgeLedger decides by the ledger of the whole run: a transaction acknowledged
 // outside the judged windows must be persisted too.
-func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
+func judgeLedger(p *part, s spec.SLO) SLO {
 	if s.Metric == metric.PersistLag {
-		return judgePersistLag(e, s)
+		return judgePersistLag(p.evidence, s)
 	}
 	out := newSLO(s, "count")
-	l := e.Ledger
+	l := p.Ledger
 	if l == nil || l.Acknowledged == 0 {
 		return out // a script that acknowledges nothing shows nothing
 	}
@@ -23,10 +23,9 @@ func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
 	if s.Count == "duplicated" {
 		count, samples = l.Duplicated, l.Persisted
 	}
-	value := float64(count)
-	out.Observed, out.Samples, out.Violations = &value, &samples, &count
-	out.Outcome = ledgerOutcome(e, value == s.Bound)
-	if s.Count == "missing" && out.Outcome == Fail && e.Facts.Ledger.Unfinished {
+	out.Observed, out.Samples, out.Violations = new(float64(count)), &samples, &count
+	out.Outcome = ledgerOutcome(p.evidence, float64(count) == s.Bound)
+	if s.Count == "missing" && out.Outcome == Fail && p.Facts.Ledger.Unfinished {
 		out.Outcome = Inconclusive // they may only be late, which persist_lag judges
 	}
 	return out
@@ -42,13 +41,7 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	if n == 0 {
 		return out
 	}
-	q := 1.0
-	if s.Aggregate == spec.Percentile {
-		q = s.Quantile
-	}
-	if lag, ok := e.Ledger.Lag(q); ok {
-		out.Observed = &lag
-	}
+	out.Observed = known(e.Ledger.Lag(quantileOf(s)))
 	broken := e.Ledger.Missing
 	for millis, identities := range e.Ledger.Lags {
 		if s.Violates(float64(millis)) {
@@ -68,4 +61,24 @@ func ledgerOutcome(e *evidence, holds bool) Outcome {
 		return Invalid
 	}
 	return passOrFail(holds)
+}
+
+// judgeInvariants counts the invariants that do not hold. One that was not checked may be
+// violated.
+func judgeInvariants(p *part, s spec.SLO) SLO {
+	out := newSLO(s, "count")
+	n, violated, unknown := int64(0), int64(0), false
+	for _, i := range describeInvariants(p.evidence) {
+		n++
+		unknown = unknown || i.Rows == nil
+		if i.Rows != nil && *i.Rows > 0 {
+			violated++
+		}
+	}
+	if n == 0 || violated == 0 && unknown {
+		return out
+	}
+	out.Observed, out.Samples, out.Violations = new(float64(violated)), &n, &violated
+	out.Outcome = passOrFail(violated == 0)
+	return out
 }

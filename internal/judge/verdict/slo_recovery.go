@@ -15,11 +15,11 @@ import (
 // the generator's own delay. A disturbance of which the load showed nothing leaves the SLO
 // without data, unless another one decides that it is violated. Nothing is known of how the
 // system settles after an overload that the generator did not deliver.
-func judgeRecovery(e *evidence, s spec.SLO) SLO {
+func judgeRecovery(p *part, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
 	n, broken, possible := int64(0), int64(0), int64(0)
 	unbounded, unseen := false, false
-	for _, r := range e.recovered {
+	for _, r := range p.recovered {
 		if r.Metric != s.Metric {
 			continue
 		}
@@ -51,15 +51,10 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 	if unbounded { // it is at least what was seen of it
 		out.Observed, out.ObservedAtLeast, out.Upper = out.Lower, out.Lower, nil
 	}
-	out.Samples, out.Allowed = &n, pointer(int64(0))
-	if broken == possible {
-		out.Violations = &broken
-	} else {
-		out.AtLeast, out.AtMost = &broken, &possible
-	}
-	out.Outcome = decideByCount(broken, possible, 0)
+	out.between(n, broken, possible)
+	out.Allowed, out.Outcome = new(int64(0)), decideByCount(broken, possible, 0)
 	if s.Metric == metric.SettleTime {
-		out.hide(e.undeliveredOverload())
+		out.hide(undeliveredOverload(p.evidence))
 	}
 	return out
 }

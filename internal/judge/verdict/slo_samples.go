@@ -12,24 +12,33 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
+// judgeSamples decides an SLO by samples, of which other senders' may only make it worse.
+func judgeSamples(p *part, s spec.SLO) SLO {
+	judge := judgeLatency
+	if s.Aggregate == spec.Rate {
+		judge = judgeRate
+	}
+	return worseAlone(p.evidence, s, judge(p.evidence, s), judge)
+}
+
 // judgeLatency decides p(N) by the share of samples that violate the bound, and
 // max by their number.
 func judgeLatency(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, unitOf(e, s))
 	d := e.distribution(s.Metric, s.Selector)
 	out.observe(d, s)
-	v := e.latencyViolations(s, d)
+	v := latencyViolations(e, s, d)
 	if stats.Sum(v.possible).N == 0 {
 		return out
 	}
 	out.count(v.certain, v.possible)
 	out.ForeignDoubt = int64(v.doubt)
 	if s.Aggregate != spec.Percentile {
-		e.judgeMax(&out, v)
+		judgeMax(e, &out, v)
 		out.Lower, out.Upper = out.ObservedAtLeast, out.ObservedAtMost
 		return out
 	}
-	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
+	decide(e, &out, criterionFor(e, s.AllowedShare(), s), v)
 	if out.Observed != nil {
 		out.Lower, out.Upper = d.interval(s.Quantile)
 	}
@@ -37,24 +46,24 @@ func judgeLatency(e *evidence, s spec.SLO) SLO {
 }
 
 // judgeMax decides a condition that no sample may violate.
-func (e *evidence) judgeMax(out *SLO, v violations) {
+func judgeMax(e *evidence, out *SLO, v violations) {
 	possible, cleared := int64(stats.Sum(v.possible).K), int64(stats.Sum(v.cleared).K)
-	out.Allowed, out.Cleared, out.Basis = pointer(int64(0)), &cleared, spec.Counted
-	out.Outcome = decideByCount(int64(stats.Sum(e.withoutDisplaced(v.cleared)).K), possible, 0)
+	out.Allowed, out.Cleared, out.Basis = new(int64(0)), &cleared, spec.Counted
+	out.Outcome = decideByCount(int64(stats.Sum(withoutDisplaced(e, v.cleared)).K), possible, 0)
 	out.HiddenByGenerator = out.Outcome == Inconclusive && stats.Sum(v.certain).K > float64(cleared)
 }
 
 // judgeRate decides a share of samples.
 func judgeRate(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "share")
-	v := e.rateViolations(s)
+	v := rateViolations(e, s)
 	total := stats.Sum(v.booked)
 	if total.N == 0 {
 		return out
 	}
 	out.count(v.certain, v.possible)
 	out.ForeignDoubt = int64(v.doubt)
-	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
+	decide(e, &out, criterionFor(e, s.AllowedShare(), s), v)
 	share := total.K / total.N
 	out.Observed = &share
 	if deff := out.DesignEffect; deff != nil {
@@ -69,7 +78,7 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 			out.ObservedAtLeast, out.ObservedAtMost = &least, &most
 		}
 		if out.Lower != nil {
-			out.Lower, out.Upper = pointer(min(*out.Lower, least)), pointer(max(*out.Upper, most))
+			out.Lower, out.Upper = new(min(*out.Lower, least)), new(max(*out.Upper, most))
 		}
 	}
 	if s.AtLeast() {
@@ -83,7 +92,7 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 // complement replaces the ends of an interval of a share by those of the rest.
 func complement(lower, upper **float64) {
 	if *lower != nil && *upper != nil {
-		*lower, *upper = pointer(1-**upper), pointer(1-**lower)
+		*lower, *upper = new(1-**upper), new(1-**lower)
 	}
 }
 
@@ -101,20 +110,20 @@ func judgeThroughput(e *evidence) SLO {
 	if out.Observed == nil {
 		return out
 	}
-	v := e.throughputViolations()
+	v := throughputViolations(e)
 	measured := v.possible
 	out.count(measured, measured)
-	c := e.criterionFor(1-minThroughput, spec.SLO{})
+	c := criterionFor(e, 1-minThroughput, spec.SLO{})
 	c.exact = true
-	e.decide(&out, c, v)
+	decide(e, &out, c, v)
 	if _, lower, upper, ok := stats.RatioInterval(measured); ok {
-		out.Lower, out.Upper = pointer(max(0, 1-upper)), pointer(min(1, 1-lower))
+		out.Lower, out.Upper = new(max(0, 1-upper)), new(min(1, 1-lower))
 	}
 	return out
 }
 
 // throughputViolations counts the transactions that were not completed.
-func (e *evidence) throughputViolations() violations {
+func throughputViolations(e *evidence) violations {
 	scheduled := e.counts(metric.TransactionsScheduled, nil)
 	uncompleted, own := e.notCompletedBySecond(), e.counts(metric.GeneratorUndone, nil)
 	if !e.has(metric.GeneratorUndone, nil) {
@@ -133,8 +142,13 @@ func (e *evidence) throughputViolations() violations {
 
 // count states how many samples violate: exactly, or within bounds.
 func (out *SLO) count(certain, possible []stats.Batch) {
-	lo, hi := int64(stats.Sum(certain).K), int64(stats.Sum(possible).K)
-	out.Samples = pointer(int64(stats.Sum(possible).N))
+	total := stats.Sum(possible)
+	out.between(int64(total.N), int64(stats.Sum(certain).K), int64(total.K))
+}
+
+// between states that of so many samples at least lo violate, and at most hi.
+func (out *SLO) between(samples, lo, hi int64) {
+	out.Samples = &samples
 	if lo == hi {
 		out.Violations = &lo
 	} else {
@@ -153,14 +167,17 @@ func unitOf(e *evidence, s spec.SLO) string {
 
 // observe sets the observed percentile or maximum.
 func (out *SLO) observe(d *distribution, s spec.SLO) {
-	q := 1.0
+	if out.Observed = known(d.all.Quantile(quantileOf(s))); out.Observed != nil {
+		out.ObservedAtLeast, out.ObservedAtMost = d.ends(quantileOf(s))
+	}
+}
+
+// quantileOf is the quantile that an SLO bounds: 1 is the maximum.
+func quantileOf(s spec.SLO) float64 {
 	if s.Aggregate == spec.Percentile {
-		q = s.Quantile
+		return s.Quantile
 	}
-	if v, ok := d.all.Quantile(q); ok {
-		out.Observed = &v
-		out.ObservedAtLeast, out.ObservedAtMost = d.ends(q)
-	}
+	return 1
 }
 
 // allowedViolations is how many of n samples may violate a percentile or a maximum.

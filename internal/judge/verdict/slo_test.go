@@ -105,7 +105,7 @@ func TestScriptThatSendsNothingIsInvalid(t *testing.T) {
 	}
 }
 
-// Of 600 samples 30 may violate p(95): at most half as many PASS by count, at least
+// Among 600 samples 30 may violate p(95): at most half as many PASS by count, at least
 // twice as many FAIL, and in between the inferred test decides.
 func TestTheCountDecides(t *testing.T) {
 	const latency, requests = "transaction_duration:p(95)<250", "http_req_duration{name:pay}:p(95)<250"
@@ -258,10 +258,10 @@ func TestUnitOfATrendWithoutData(t *testing.T) {
 func TestUndecidedReason(t *testing.T) {
 	for want, s := range map[string]certificate.SLO{
 		"has no data": {},
-		"has between 1 and 8 violations of 100 samples, 5 allowed": {Samples: pointer(int64(100)), AtLeast: pointer(int64(1)), AtMost: pointer(int64(8)), Allowed: pointer(int64(5))},
-		"has 5 violations of 100 samples, 5 allowed":               {Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5))},
+		"has between 1 and 8 violations of 100 samples, 5 allowed": {Samples: new(int64(100)), AtLeast: new(int64(1)), AtMost: new(int64(8)), Allowed: new(int64(5))},
+		"has 5 violations of 100 samples, 5 allowed":               {Samples: new(int64(100)), Violations: new(int64(5)), Allowed: new(int64(5))},
 		"has 5 violations of 100 samples, 5 allowed: too close to the limit to call": {
-			Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5)), Basis: spec.Counted,
+			Samples: new(int64(100)), Violations: new(int64(5)), Allowed: new(int64(5)), Basis: spec.Counted,
 		},
 	} {
 		if got := (SLO{SLO: s}).undecidedReason(); got != want {

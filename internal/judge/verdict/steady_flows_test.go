@@ -12,7 +12,7 @@ import (
 // The drift of a flow is looked for where the rate of all flows does not change; that of a
 // run without flows in all of its judged windows.
 func TestUnderConstantLoad(t *testing.T) {
-	e := &evidence{spans: []record.Span{{From: 20, To: 60}, {From: 70, To: 90}}}
+	e := &part{evidence: &evidence{spans: []record.Span{{From: 20, To: 60}, {From: 70, To: 90}}}}
 	e.Facts.T0 = time.Unix(0, 0)
 	for _, s := range []struct{ seconds, from, to float64 }{{10, 0, 5}, {30, 5, 5}, {10, 5, 5}, {5, 5, 9}, {25, 9, 9}, {20, 7, 7}} {
 		start := time.Duration(0)
@@ -21,11 +21,11 @@ func TestUnderConstantLoad(t *testing.T) {
 		}
 		e.total.Stages = append(e.total.Stages, plan.Stage{Start: start, Duration: time.Duration(s.seconds) * time.Second, From: s.from, To: s.to})
 	}
-	if got := e.underConstantLoad(); !slices.Equal(got, e.spans) {
+	if got := underConstantLoad(e); !slices.Equal(got, e.spans) {
 		t.Errorf("without flows %v, want %v", got, e.spans)
 	}
 	e.Flow = "receipts"
-	if got, want := e.underConstantLoad(), []record.Span{{From: 20, To: 50}, {From: 55, To: 60}, {From: 70, To: 80}, {From: 80, To: 90}}; !slices.Equal(got, want) {
+	if got, want := underConstantLoad(e), []record.Span{{From: 20, To: 50}, {From: 55, To: 60}, {From: 70, To: 80}, {From: 80, To: 90}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

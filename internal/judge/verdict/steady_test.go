@@ -158,8 +158,8 @@ func TestSteadyOfEachWindow(t *testing.T) {
 func TestOpenTransactions(t *testing.T) {
 	const latency = 1750.0
 	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return latency, metric.Completed })
-	e := gather(c.Record())
-	for i, open := range e.openAt(e.spans[0]) {
+	e := newEvidence(c.Record())
+	for i, open := range openAt(e, e.spans[0]) {
 		if open < 32 || open > 38 { // due within the last 1.75 s at 20/s
 
 			t.Errorf("second %d: %g open, of 35", i, open)

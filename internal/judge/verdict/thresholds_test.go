@@ -33,7 +33,7 @@ func TestPlansThatNobodyAskedFor(t *testing.T) {
 			p.Profile.Flows[0].SLOs = append(p.Profile.Flows[0].SLOs[:len(p.Profile.Flows[0].SLOs)-1:len(p.Profile.Flows[0].SLOs)-1], p.Profile.Flows[0].SLOs[0])
 		}, "the absence of the SLO transaction_duration max<2000"},
 		"other basis":   {func(p *record.Plan) { slo(p).Basis = spec.Counted }, "the SLO transaction_duration max<2000"},
-		"other rules":   {func(p *record.Plan) { p.Profile.Rules.GeneratorDrops = pointer(0.5) }, "rules is not what"},
+		"other rules":   {func(p *record.Plan) { p.Profile.Rules.GeneratorDrops = new(0.5) }, "rules is not what"},
 		"other timeout": {func(p *record.Plan) { p.Profile.Flows[0].Timeout *= 2; replan(p, func(*spec.Load) {}) }, "timeout is not what"},
 		"other target":  {func(p *record.Plan) { replan(p, func(l *spec.Load) { l.Target *= 2 }) }, "load is not what"},
 		"overridden": {func(p *record.Plan) {

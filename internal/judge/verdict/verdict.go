@@ -3,6 +3,9 @@
 package verdict
 
 import (
+	"maps"
+	"slices"
+
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -78,55 +81,131 @@ const TransactionName = "transaction"
 // Judge computes the verdict on a record. Each flow is judged by itself, on its own windows;
 // the run has the worst of their verdicts, and one certificate.
 func Judge(r record.Run) Verdict {
-	e := gather(r)
-	for _, f := range e.flows {
-		f.judge()
+	p := gather(r, r.Plan.Load)
+	for _, part := range append(slices.Clone(p.flows), p) {
+		part.slos, part.classes = judgeSLOs(part), judgeClasses(part.evidence)
 	}
-	e.judge()
-	e.checkFlows()
-	var flows []Flow
-	for _, f := range e.flows {
-		flows = append(flows, f.result())
-	}
-	rules := applyRules(e)
+	checkFlows(p)
 	v := Verdict{
-		SLOs:      e.allSLOs(),
-		Rules:     rules,
-		Flows:     flows,
-		Rate:      e.rate(),
-		Window:    e.window(),
-		Judged:    e.spans,
-		WindowOf:  e.windowOf,
-		Outcomes:  e.outcomes(),
-		Latency:   e.latency(),
-		Generator: e.generator(),
-		Ledger:    e.ledger(),
-		Errors:    e.whole.errors(),
-		Pool:      e.pool(),
-
-		Recoveries: e.allRecoveries(),
-		Invariants: e.invariants(),
-		Aborted:    e.abortion(),
-
-		Transactions: e.whole.transactions(),
+		Rate: describeRate(p.evidence), Window: describeWindow(p.evidence), Judged: p.spans, WindowOf: p.windowOf,
+		Outcomes: describeOutcomes(p.evidence), Latency: describeLatency(p.evidence), Ledger: describeLedger(p.evidence),
+		Generator: describeGenerator(p.evidence), Pool: describePool(p.evidence), Errors: describeErrors(p.whole),
+		Invariants: describeInvariants(p.evidence), Aborted: describeAbort(p.evidence), Transactions: describeTransactions(p.whole),
+		Rules: checkRun(p),
 	}
-	if len(flows) > 0 {
+	for _, f := range p.flows {
+		v.Flows = append(v.Flows, describeFlow(f))
+		v.SLOs = append(v.SLOs, f.slos...)
+	}
+	v.SLOs = append(v.SLOs, p.slos...)
+	for _, f := range p.perFlow() {
+		v.Recoveries = append(v.Recoveries, f.recovered...)
+	}
+	if len(v.Flows) > 0 {
 		v.sumFlows()
 	}
-	v.Outcome = Pass
-	for _, s := range v.SLOs {
-		v.Outcome = Worse(v.Outcome, s.Outcome)
-	}
-	for _, rule := range v.Rules {
-		v.Outcome = Worse(v.Outcome, rule.Outcome)
-	}
-	if e.aborted != nil { // the load was not sustained, whether or not an SLO was missed
+	v.Outcome = worst(r, v.SLOs, v.Rules)
+	if p.aborted != nil { // the load was not sustained, whether or not an SLO was missed
 		v.Outcome = Worse(v.Outcome, Fail)
 	}
-	if lost(r) {
-		v.Outcome = Worse(v.Outcome, LostWrite)
-	}
-	v.Limitations = limitations(e, v.Rules)
-	v.Claim = claim(e, v)
+	v.Limitations = limitations(p, v.Rules)
+	v.Claim = claim(p, v)
 	return v
+}
+
+// worst is the outcome of a run, or of a flow, with these SLOs and rules.
+func worst(r record.Run, slos []SLO, rules []Rule) Outcome {
+	all := Pass
+	for _, s := range slos {
+		all = Worse(all, s.Outcome)
+	}
+	for _, rule := range rules {
+		all = Worse(all, rule.Outcome)
+	}
+	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished { // an acknowledged write was lost
+		all = Worse(all, LostWrite)
+	}
+	return all
+}
+
+// describeFlow describes a flow.
+func describeFlow(p *part) Flow {
+	return Flow{
+		Outcome: worst(p.Run, p.slos, slices.Collect(maps.Values(p.checked))), Judged: p.spans, WindowOf: p.windowOf,
+		Flow: certificate.Flow{
+			Name: p.flow(), Scenario: p.Plan.Profile.Flows[0].Scenario, Rate: describeRate(p.evidence), Window: describeWindow(p.evidence),
+			Outcomes: describeOutcomes(p.evidence), Latency: describeLatency(p.evidence), Ledger: describeLedger(p.evidence),
+		},
+	}
+}
+
+// FlowWithMost is the index of the flow with the most SLOs that are so, the first of these;
+// -1: no flow has any.
+func (v Verdict) FlowWithMost(is func(SLO) bool) int {
+	worst, most := -1, 0
+	for i, f := range v.Flows {
+		n := 0
+		for _, s := range v.SLOs {
+			if s.Flow == f.Name && is(s) {
+				n++
+			}
+		}
+		if n > most {
+			worst, most = i, n
+		}
+	}
+	return worst
+}
+
+// sumFlows makes counts and outcomes those of all flows, each in its own windows, and the
+// achieved rate that of the seconds in which any flow is judged. A total is nil if that of
+// any flow is: no data is not 0.
+func (v *Verdict) sumFlows() {
+	total := func(of func(Flow) *int64) *int64 {
+		sum := int64(0)
+		for _, f := range v.Flows {
+			n := of(f)
+			if n == nil {
+				return nil
+			}
+			sum += *n
+		}
+		return &sum
+	}
+	v.Outcomes = Outcomes{
+		Completed: total(func(f Flow) *int64 { return f.Outcomes.Completed }),
+		Failed:    total(func(f Flow) *int64 { return f.Outcomes.Failed }),
+		TimedOut:  total(func(f Flow) *int64 { return f.Outcomes.TimedOut }),
+		Dropped:   total(func(f Flow) *int64 { return f.Outcomes.Dropped }),
+	}
+	v.Rate.Scheduled = total(func(f Flow) *int64 { return f.Rate.Scheduled })
+	v.Rate.Completed, v.Rate.Dropped = v.Outcomes.Completed, v.Outcomes.Dropped
+	judged := map[int64]bool{}
+	for _, f := range v.Flows {
+		for _, span := range f.Judged {
+			for second := span.From; second < span.To; second++ {
+				judged[second] = true
+			}
+		}
+	}
+	if v.Rate.Achieved = nil; v.Rate.Completed != nil && len(judged) > 0 {
+		v.Rate.Achieved = new(float64(*v.Rate.Completed) / float64(len(judged)))
+	}
+}
+
+// Undecided names the sampled SLOs that are undecided at a look during the hold, each
+// with the reason; none where one has failed. Only these can gain from a longer hold:
+// the ledger, for one, is read back after the run.
+func Undecided(r record.Run) (names []string) {
+	asked := r.Plan.Profile.WholeSLOs()
+	for i, s := range judgeSLOs(gather(r, r.Plan.Load)) {
+		sampled := i >= len(asked) || asked[i].Kind() == spec.KindSamples && asked[i].Aggregate != spec.Max
+		switch {
+		case s.Outcome == Fail:
+			return nil
+		case sampled && s.Outcome == Inconclusive:
+			names = append(names, s.Name()+" "+s.undecidedReason())
+		}
+	}
+	return names
 }

@@ -50,7 +50,7 @@ func TestHealthySystemPasses(t *testing.T) {
 			t.Errorf("rule %+v", r)
 		}
 	}
-	wantRate := Rate{Unit: "tps", Target: 20, Lowest: 20, Achieved: pointer(20.0), Scheduled: pointer[int64](600), Completed: pointer[int64](600), Dropped: pointer[int64](0)}
+	wantRate := Rate{Unit: "tps", Target: 20, Lowest: 20, Achieved: new(20.0), Scheduled: new(int64(600)), Completed: new(int64(600)), Dropped: new(int64(0))}
 	wantWindow := Window{Start: synthetic.T0.Add(16 * time.Second), End: synthetic.T0.Add(46 * time.Second), Seconds: 30, Count: 1}
 	if diff := cmp.Diff(wantRate, v.Rate) + cmp.Diff(wantWindow, v.Window); diff != "" {
 		t.Error(diff)

@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/internal/observe/metric"
 )
 
-// Of what clients noticed, the most frequent class that is no transaction timeout counts.
+// The class that counts is the most frequent one that clients noticed, timeouts of transactions excepted.
 func TestWhyFailed(t *testing.T) {
 	for want, all := range map[string][]Error{
 		"":                 {{Where: metric.AtService, Class: "HTTP 500", Count: 9}, {Where: metric.AtClient, Class: metric.ErrorTransaction, Count: 5}, {Where: metric.AtClient, Class: metric.ErrorNotStarted, Count: 7}},

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -34,19 +33,11 @@ func bootstrapMedian(sorted []float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// tails caches expandedTail, which is the same for every metric of a comparison.
-var tails sync.Map
-
 // expandedTail is a of bootstrapMedian for n values.
 func expandedTail(values int) float64 {
-	if known, ok := tails.Load(values); ok {
-		return known.(float64)
-	}
 	n := float64(values)
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(1 - Alpha/2)
-	tail := distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * t)
-	tails.Store(values, tail)
-	return tail
+	return distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * t)
 }
 
 // weighted is a value and its probability.

@@ -3,6 +3,7 @@
 package effect
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -97,4 +98,62 @@ func hasLog(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Decision is the result for one metric.
+type Decision string
+
+// The decisions. Undetermined is not evidence of equality.
+const (
+	Changed      Decision = "changed"
+	Equivalent   Decision = "equivalent"
+	Undetermined Decision = "undetermined"
+)
+
+// Decide compares an effect with a tolerance, a share like 0.03. The band is
+// [1/(1+tolerance), 1+tolerance], which is symmetric in A and B. Changed: the interval
+// is wholly outside, and the p-value, adjusted for all metrics, is at most Alpha.
+// Equivalent: it is wholly inside; that needs no adjustment, as no hypothesis is
+// rejected. Undetermined: otherwise, and without an interval or a p-value.
+func Decide(e Effect, adjusted *float64, tolerance float64) Decision {
+	i := e.Interval
+	if i == nil || adjusted == nil {
+		return Undetermined
+	}
+	lowest, highest := Band(tolerance)
+	switch {
+	case i.Lower >= lowest && i.Upper <= highest:
+		return Equivalent
+	case (i.Lower > highest || i.Upper < lowest) && *adjusted <= Alpha:
+		return Changed
+	}
+	return Undetermined
+}
+
+// Band is the range of ratios that count as no change.
+func Band(tolerance float64) (lower, upper float64) { return 1 / (1 + tolerance), 1 + tolerance }
+
+// Holm adjusts the p-values of several tests, so that at any level the probability of a
+// false rejection among them is at most that level, however the tests depend on each other
+// (Holm, A simple sequentially rejective multiple test procedure,
+// Scandinavian Journal of Statistics 6, 1979). In ascending order
+//
+//	p'(i) = max over j <= i of min(1, (k - j + 1) p(j)),   k values
+//
+// nil is "not tested": it remains nil and does not count.
+func Holm(ps []*float64) []*float64 {
+	var order []int
+	for i, p := range ps {
+		if p != nil {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(*ps[i], *ps[j]) })
+	adjusted, highest := make([]*float64, len(ps)), 0.0
+	for j, i := range order {
+		highest = max(highest, min(1, float64(len(order)-j)**ps[i]))
+		v := highest
+		adjusted[i] = &v
+	}
+	return adjusted
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
+	"assay.dev/assay/internal/spec"
+)
+
+// limitations are what a reader of the claim must also know.
+func limitations(p *part, rules []Rule) (all []string) {
+	add := func(texts ...string) { all = append(all, texts...) }
+	perFlow := func(texts func(*part) []string) {
+		for _, f := range p.perFlow() {
+			for _, text := range texts(f) {
+				add(f.inFlow(text))
+			}
+		}
+	}
+	for _, r := range rules {
+		switch {
+		case r.Limitations != nil:
+			add(r.Limitations...)
+		case r.Limitation != "":
+			add(r.Limitation)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Plan.Overrides)) {
+		add(fmt.Sprintf("the command line set %s to %s", key, p.Plan.Overrides[key]))
+	}
+	perFlow(loosenedByFlow)
+	add(loosened(p)...)
+	add(loggedErrors(p.evidence)...)
+	for _, c := range p.Facts.Collectors {
+		pushed := c.Source == metric.SourceService && p.Timeline.Pushed().Read
+		if c.State != record.StateOK && c.Source != metric.SourceDatabase && !pushed {
+			add(c.Source + " was not observed" + collectorReason(p.evidence, c.Source))
+		}
+	}
+	switch l := p.Facts.Ledger; {
+	case p.Ledger == nil || l.State == record.StateFailed:
+		add("acknowledged and persisted transactions were not compared")
+	case l.Reason != "":
+		add("ledger: " + l.Reason)
+	}
+	add(unjudgedChecks(p.evidence)...)
+	perFlow(foreignLimitations)
+	add(pushedLimitations(p.evidence)...)
+	if left := p.Timeline.LeftOut(); left.Points > 0 {
+		add(fmt.Sprintf("%s points of other senders, from second %d of the load on, are left out: they sent more than is read of them", number(float64(left.Points)), left.From-p.Facts.T0.Unix()))
+	}
+	if others := contradicted(p.evidence, false); len(others) > 0 {
+		add("what cannot have been measured is left out: " + joinFirst(others, 3))
+	}
+	killed := func(d disturbance) bool { return d.fault.Node != "" && d.fault.Do == spec.DoKill }
+	if p.Ledger != nil && slices.ContainsFunc(disturbances(p.evidence), killed) {
+		add("durability when a host loses power was not tested")
+	} else {
+		add("durability when a process or host is killed was not tested")
+	}
+	perFlow(func(f *part) []string { return append(inRecoveries(f), shortRun(f)...) })
+	if slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || s.Kind() != spec.KindSamples }) {
+		if p.Plan.Scope == spec.ScopeCertificate {
+			add("maximum and ledger SLOs describe this run only")
+		} else {
+			add("a " + p.Plan.Scope + " describes this run only: another run may differ")
+		}
+	}
+	add(p.Facts.Limitations...)
+	return all
+}
+
+// inRecoveries says how many of the judged seconds belong to recoveries.
+func inRecoveries(p *part) []string {
+	n := p.whole.seconds - p.seconds
+	if n <= 0 {
+		return nil
+	}
+	var names []string
+	for _, name := range []string{metric.RecoveryTime, metric.SettleTime, metric.TimeToScale} {
+		if _, ok := p.Plan.Profile.Limit(name); ok {
+			names = append(names, name)
+		}
+	}
+	return []string{fmt.Sprintf("%d s of the judged windows belong to recoveries: only the SLOs on recoveries (%s), the ledger, persist_lag and invariants judge them", n, strings.Join(names, ", "))}
+}
+
+// relaxed says that the profile has made the limit of a rule laxer than the default, if it has.
+func relaxed(rule string, is, usual *float64) []string {
+	if *is <= *usual {
+		return nil
+	}
+	return []string{relaxedText(rule, percent(*is), percent(*usual))}
+}
+
+func relaxedText(rule, is, usual string) string {
+	return fmt.Sprintf("the profile relaxes rule %s to %s (default: %s)", rule, is, usual)
+}
+
+// loosenedByFlow reports the limits that depend on the SLOs of a flow.
+func loosenedByFlow(p *part) []string {
+	usual := spec.DefaultRules(p.Plan.Profile.WholeSLOs())
+	return append(
+		relaxed(rulebook.GeneratorDrops, p.limits.GeneratorDrops, usual.GeneratorDrops),
+		relaxed(rulebook.Offered, p.limits.Offered, usual.Offered)...,
+	)
+}
+
+// loosened reports the other limits.
+func loosened(p *part) []string {
+	usual := spec.DefaultRules(p.Plan.Profile.WholeSLOs())
+	all := append(
+		relaxed(rulebook.GeneratorCPU, p.limits.GeneratorCPU, usual.GeneratorCPU),
+		relaxed(rulebook.Machine, p.limits.Machine, usual.Machine)...,
+	)
+	if is, limit := *p.limits.CollectorShare, *usual.CollectorShare; is < limit {
+		all = append(all, relaxedText(rulebook.Collector, percent(is)+" of the samples", percent(limit)))
+	}
+	if is, limit := *p.limits.CollectorGap, *usual.CollectorGap; is > limit {
+		all = append(all, relaxedText(rulebook.Collector, fmt.Sprintf("a gap of %s", is), limit.String()))
+	}
+	return all
+}
+
+// unjudgedChecks reports failed checks of the script that no SLO judges.
+func unjudgedChecks(e *evidence) []string {
+	made, _ := e.sum(metric.Checks+metric.RateTotal, nil)
+	held, _ := e.sum(metric.Checks+metric.RateOccurred, nil)
+	judged := slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Checks })
+	if failed := made - held; failed > 0 && !judged {
+		return []string{fmt.Sprintf("%s of %s checks of the script failed, and no SLO judges them", number(failed), number(made))}
+	}
+	return nil
+}
+
+// shortRun names the SLOs that should have been inferred, but were counted because the
+// run was too short, or because other senders reported too rarely.
+func shortRun(p *part) (all []string) {
+	var short, lumped []string
+	longest := 0.0
+	for _, s := range p.slos {
+		switch {
+		case s.Outcome != Pass || s.PlannedBasis != spec.Inferred || s.Basis == spec.Inferred:
+			continue
+		case s.Lumped:
+			lumped = append(lumped, s.Name())
+			continue
+		case s.Correlation != nil:
+			longest = max(longest, *s.Correlation)
+		}
+		short = append(short, s.Name())
+	}
+	state := func(names []string, why string) {
+		if len(names) > 0 {
+			all = append(all, fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", joinFirst(names, 3), why))
+		}
+	}
+	why := fmt.Sprintf("%d judged seconds are too few", p.seconds)
+	if longest > 0 {
+		why += fmt.Sprintf(" for a correlation time of %s s", number(longest))
+	}
+	state(short, why)
+	state(lumped, fmt.Sprintf("other senders report less often than every %d s", stats.MinBatch))
+	return all
+}
+
+// loggedErrors are the first errors that the workers logged, where transactions
+// failed: what the script threw, or why a request failed. The cause may be the script.
+func loggedErrors(e *evidence) (all []string) {
+	if e.notCompleted() == 0 {
+		return nil
+	}
+	for _, w := range e.Facts.Workers {
+		if text := "first error logged: " + w.Logged; w.Logged != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// pushedLimitations say why metrics that services pushed under OpenTelemetry's names are not
+// those of the target, if they would have been needed.
+func pushedLimitations(e *evidence) []string {
+	p := e.Timeline.Pushed()
+	_, requests := e.Timeline.Sum(metric.ServiceRequestTime, nil, record.All)
+	_, statements := e.Timeline.Sum(metric.ServiceQueryTime, nil, record.All)
+	switch {
+	case len(p.Senders) == 0 || requests && statements:
+		return nil
+	case len(p.Senders) > 1:
+		return []string{fmt.Sprintf("the metrics of %s, pushed by OTLP, are not read as the service's: it is not known which of them is the target; let only that one push to this run", strings.Join(p.Senders, ", "))}
+	case p.TooRare():
+		return []string{fmt.Sprintf("the metrics of %s, pushed by OTLP, are not read as the service's: an export covers up to %d s; set OTEL_METRIC_EXPORT_INTERVAL=1000", p.Senders[0], p.Longest)}
+	}
+	return nil
+}
