@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/internal/judge/stats/effect"
 )
@@ -119,24 +120,18 @@ func Summarise(p Parameters, state string, steps []Step) Document {
 }
 
 // loss says what a step lost or broke; empty: nothing.
-func (s Step) loss() (text string) {
+func (s Step) loss() string {
+	var all []string
 	if s.Missing != nil && *s.Missing > 0 {
-		text = fmt.Sprintf("%d acknowledged transactions were lost", *s.Missing)
+		all = append(all, fmt.Sprintf("%d acknowledged transactions were lost", *s.Missing))
 	}
 	if s.Duplicated != nil && *s.Duplicated > 0 {
-		text = join(text, fmt.Sprintf("%d transactions were duplicated", *s.Duplicated))
+		all = append(all, fmt.Sprintf("%d transactions were duplicated", *s.Duplicated))
 	}
 	for _, name := range s.Violated {
-		text = join(text, "invariant violated or not checked: "+name)
+		all = append(all, "invariant violated or not checked: "+name)
 	}
-	return text
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
+	return strings.Join(all, "; ")
 }
 
 func stepsAt(steps []Step, variant string, at Point) (all []Step) {

@@ -24,7 +24,7 @@ type Step struct {
 	Started time.Time `json:"started"`
 	Seconds int64     `json:"seconds"` // measured
 
-	// Of the transactions that began in these seconds.
+	// The figures of the transactions that began in these seconds.
 	TPS          float64  `json:"tps"`           // completed per second
 	P95          *float64 `json:"p95_ms"`        // of all that ended; null: none did
 	Mean         *float64 `json:"mean_ms"`       // likewise
@@ -36,7 +36,7 @@ type Step struct {
 	// none was active.
 	Waits map[string]float64 `json:"waits"`
 
-	// Of the whole step; null: not compared.
+	// Counts over the whole step; null: not compared.
 	Missing    *int64 `json:"missing"`
 	Duplicated *int64 `json:"duplicated"`
 	// Violated are the invariants that do not hold, or were not checked.

@@ -1,9 +1,6 @@
 package tpcc
 
-import (
-	"math/rand/v2"
-	"strings"
-)
+import "math/rand/v2"
 
 // draw makes the random values of clause 4.3.2. It is repeatable: one for each part of the
 // data, which are made concurrently.
@@ -60,5 +57,5 @@ var syllables = []string{"BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "
 
 // lastName is the name with this number, 0 to 999 (clause 4.3.2.3).
 func lastName(number int) string {
-	return strings.Join([]string{syllables[number/100], syllables[number/10%10], syllables[number%10]}, "")
+	return syllables[number/100] + syllables[number/10%10] + syllables[number%10]
 }

@@ -71,7 +71,7 @@ func Load(ctx context.Context, db *sql.DB, schema string, s Scale, progress func
 	group.SetLimit(concurrent)
 	part := func(what string, fill func(add) error) {
 		group.Go(func() error {
-			b := batches{ctx: filling, db: db, schema: quote(schema), waiting: map[string][]any{}, sent: func(n int) { progress(rows.Add(int64(n))) }}
+			b := batches{ctx: filling, db: db, schema: quote(schema), waiting: map[string][]any{}, width: map[string]int{}, sent: func(n int) { progress(rows.Add(int64(n))) }}
 			err := fill(b.add)
 			if err == nil {
 				err = b.flush()
@@ -220,9 +220,6 @@ type batches struct {
 }
 
 func (b *batches) add(table string, row ...any) error {
-	if b.width == nil {
-		b.width = map[string]int{}
-	}
 	b.width[table] = len(row)
 	b.waiting[table] = append(b.waiting[table], row...)
 	if len(b.waiting[table]) < batchRows*len(row) {

@@ -61,7 +61,7 @@ type Document struct {
 	Certifies   bool        `json:"certifies" jsonschema:"const=false"`
 	Confirm     string      `json:"confirm,omitempty"` // the command that would certify the lower bound
 
-	trialsLeft int
+	trialsLeft int // estimated; 0: not known
 }
 
 // LoadState is a rate with the results of its trials.
@@ -74,13 +74,6 @@ type LoadState struct {
 	Scarce    int     `json:"scarce" jsonschema:"minimum=0"`                                                                       // trials with too few samples to decide
 	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`                                                                   // trials that were INVALID or could not start
 }
-
-// TrialsLeft estimates how many trials remain; 0: it is not known.
-func (d Document) TrialsLeft() int { return d.trialsLeft }
-
-// Bracketed reports whether both bounds are known, or the SLOs hold at the highest
-// rate of the range.
-func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.State == AtMax }
 
 // update sets the document's results from those of the search.
 func (d *Document) update(s *Search, confirm func(rate float64) string) {
@@ -136,7 +129,7 @@ func (d *Document) decisiveAt(rate float64) (at *Probe) {
 
 // ExitCode is the exit code of a search that ended by itself.
 func (d Document) ExitCode() int {
-	if d.Bracketed() {
+	if d.Lower != nil && d.Upper != nil { // however it ended
 		return 0
 	}
 	return map[End]int{Missed: 1, Generator: 3, Invalid: 3, Undecided: 4}[d.State]

@@ -65,9 +65,6 @@ func (d *Document) between() string {
 
 func (d *Document) rate(v float64) string { return quantity.Exact(v) + " " + d.Unit }
 
-// Bracket is the bracket so far, in words.
-func (d Document) Bracket() string { return d.between() }
-
 // Text is the decisive condition with its observed value.
 func (d *Decisive) Text() string {
 	switch {

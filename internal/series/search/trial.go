@@ -58,7 +58,9 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 		}
 		return slos
 	}
-	phases := func(l *spec.Load) {
+	p.Common, p.Flows = counted(p.Common), slices.Clone(p.Flows)
+	for i := range p.Flows {
+		l := &p.Flows[i].Load
 		shorten("warmup", &l.Warmup, trialWarmup)
 		shorten("baseline", &l.Baseline.For, trialBaseline)
 		shorten("ramp", &l.Ramp, trialRamp)
@@ -67,10 +69,6 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 			l.HoldMax = 0
 			changed["hold_max"] = "none"
 		}
-	}
-	p.Common, p.Flows = counted(p.Common), slices.Clone(p.Flows)
-	for i := range p.Flows {
-		phases(&p.Flows[i].Load)
 		p.Flows[i].SLOs = counted(p.Flows[i].SLOs)
 	}
 	p, err := p.WithHold(hold)
@@ -81,23 +79,17 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 // percentile of their duration: lower rates would have fewer still.
 func (a Parameters) CheckSamples(p spec.Profile) error {
 	for _, f := range p.Flows {
-		if err := a.checkSamples(f.SLOs, a.Range.From*f.Load.Highest()/p.Target()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a Parameters) checkSamples(slos []spec.SLO, rate float64) error {
-	made := rate * a.Seconds // an upper bound where stages differ in rate
-	for _, s := range slos {
-		least := float64(stats.Needed(s.AllowedShare()))
-		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
-			return hint.With(
-				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
-					a.Seconds, quantity.Exact(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
-				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/rate)),
-			)
+		rate := a.Range.From * f.Load.Highest() / p.Target()
+		made := rate * a.Seconds // an upper bound where stages differ in rate
+		for _, s := range f.SLOs {
+			least := float64(stats.Needed(s.AllowedShare()))
+			if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
+				return hint.With(
+					fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
+						a.Seconds, quantity.Exact(rate), spec.NameOf(s.Flow, s.MetricText()), s.Expression, least, made),
+					fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/rate)),
+				)
+			}
 		}
 	}
 	return nil

@@ -147,7 +147,13 @@ func (t *Trials) trial(ctx context.Context, rate float64) (Probe, error) {
 		if ctx.Err() != nil {
 			return Probe{}, err
 		}
-		return t.startFailed(ctx, p, err)
+		// If a run at the lowest rate would start, the load is above the generator's limit; any
+		// other failure ends the search.
+		if t.check(ctx, rate) == nil || t.Check(ctx) != nil {
+			return Probe{}, err
+		}
+		p.Folder, p.Result, p.Claim = "", Refused, mask.Text(err.Error())
+		return p, nil
 	}
 	p.Judge(result.Verdict)
 	t.rest(ctx, Rest(result.Verdict))
@@ -164,16 +170,6 @@ func (t *Trials) rest(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-// startFailed handles a run that did not start. If a run at the lowest rate would
-// start, the load is above the generator's limit; any other failure ends the search.
-func (t *Trials) startFailed(ctx context.Context, p Probe, err error) (Probe, error) {
-	if t.check(ctx, p.Rate) == nil || t.Check(ctx) != nil {
-		return Probe{}, err
-	}
-	p.Folder, p.Result, p.Claim = "", Refused, mask.Text(err.Error())
-	return p, nil
 }
 
 // keep writes the document, and reports the last trial and the bracket.
@@ -198,7 +194,7 @@ func (t *Trials) keep(d Document) error {
 		text += ", " + last.Decisive.Text()
 	}
 	t.printf("%s", text)
-	t.printf("highest rate within the SLOs: %s%s", d.Bracket(), remaining(d))
+	t.printf("highest rate within the SLOs: %s%s", d.between(), remaining(d))
 	return nil
 }
 
@@ -206,7 +202,7 @@ func (t *Trials) keep(d Document) error {
 func (t *Trials) File() string { return filepath.Join(t.Dir, sealed.SearchFile) }
 
 func remaining(d Document) string {
-	n := d.TrialsLeft()
+	n := d.trialsLeft
 	if n == 0 {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Of 10 balls 4 are marked: 3 draws have k of them in C(4,k) C(6,3-k) of C(10,3) ways.
+// With 4 of 10 balls marked, 3 draws have k of them in C(4,k) C(6,3-k) of C(10,3) ways.
 func TestDraw(t *testing.T) {
 	for k, ways := range []float64{20, 60, 36, 4} {
 		if got := draw(0, 3, 4, 10).chance[k]; math.Abs(got-ways/120) > 1e-12 {

@@ -120,7 +120,7 @@ func tcpInfo(t *testing.T, c *net.TCPConn) (info *unix.TCPInfo) {
 	return info
 }
 
-// Of 2,000 datagrams the share that was asked for is lost, each way.
+// The share that was asked for is lost of 2,000 datagrams, each way.
 func TestLossOfDatagrams(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)

@@ -60,7 +60,11 @@ func (s *Server) answer(q Request) answer {
 		whole.DataPoints = append(whole.DataPoints, point{q.label(second), sum})
 	}
 	lists := []list{whole}
-	for _, name := range largest(members, group != nil, limit(q)) {
+	most := 0
+	if group != nil {
+		most = group.Limit
+	}
+	for _, name := range largest(members, most) {
 		l := list{Key: key{"db.load.avg", dimensions(group.Group, name)}}
 		for _, second := range slices.Sorted(maps.Keys(members[name])) {
 			l.DataPoints = append(l.DataPoints, point{q.label(second), members[name][second]})
@@ -79,18 +83,8 @@ func (q Request) label(second int64) float64 {
 	return float64(second + 1)
 }
 
-func limit(q Request) int {
-	if g := q.MetricQueries[0].GroupBy; g != nil {
-		return g.Limit
-	}
-	return 0
-}
-
 // largest returns the members of a group that the API returns, sorted by load.
-func largest(members map[string]map[int64]float64, grouped bool, limit int) []string {
-	if !grouped {
-		return nil
-	}
+func largest(members map[string]map[int64]float64, most int) []string {
 	sum := func(name string) (total float64) {
 		for _, v := range members[name] {
 			total += v
@@ -98,7 +92,7 @@ func largest(members map[string]map[int64]float64, grouped bool, limit int) []st
 		return total
 	}
 	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int { return cmp.Or(cmp.Compare(sum(b), sum(a)), cmp.Compare(a, b)) })
-	return names[:min(len(names), limit)]
+	return names[:min(len(names), most)]
 }
 
 func dimensions(group, name string) map[string]string {
@@ -109,14 +103,11 @@ func dimensions(group, name string) map[string]string {
 			"db.sql_tokenized.statement": name,
 		}
 	}
-	return map[string]string{"db.wait_event.name": name, "db.wait_event.type": kind(name)}
-}
-
-func kind(event string) string {
-	if event == "CPU" {
-		return "CPU"
+	kind := "io"
+	if name == "CPU" {
+		kind = name
 	}
-	return "io"
+	return map[string]string{"db.wait_event.name": name, "db.wait_event.type": kind}
 }
 
 // page returns one page of the lists, and the token of the next one; empty: it is the last.

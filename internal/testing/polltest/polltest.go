@@ -1,6 +1,3 @@
-// Package polltest waits, in tests, for what happens soon but not at a known time.
-//
-// Input: a condition. Output: it returns once the condition holds, or fails the test.
 package polltest
 
 import (
@@ -17,12 +14,6 @@ const (
 // Until waits until the condition holds, and fails the test if it does not within a
 // minute.
 func Until(t testing.TB, condition string, holds func() bool) {
-	t.Helper()
-	UntilWithin(t, limit, condition, holds)
-}
-
-// UntilWithin is Until for what takes longer.
-func UntilWithin(t testing.TB, limit time.Duration, condition string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !holds(); time.Sleep(interval) {
 		if time.Now().After(deadline) {

@@ -254,18 +254,10 @@ func (s *Server) EnableTLS(t testing.TB, certificate, key string) {
 	}
 	db := Open(t, s.DSN())
 	mysqldtest.Exec(t, db, "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	polltest.Until(t, "the server has turned on TLS", func() bool {
 		var on string
-		if err := db.QueryRow("SHOW ssl").Scan(&on); err != nil {
-			t.Fatal(err)
-		}
-		if on == "on" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the server does not turn on TLS")
-		}
-	}
+		return db.QueryRow("SHOW ssl").Scan(&on) == nil && on == "on"
+	})
 }
 
 // createData copies the data folder of a new server: this saves a second per server.

@@ -29,9 +29,6 @@ type System func(n int64) (latencyMs float64, outcome string)
 // long it is stalled while the transaction is open.
 type Generator func(n int64) (lagMs, stalledMs float64)
 
-// Punctual is a generator that adds nothing.
-func Punctual(int64) (lagMs, stalledMs float64) { return 0, 0 }
-
 // Healthy answers 98 of 100 transactions within 120 ms, the others at 300 ms.
 func Healthy(n int64) (latencyMs float64, outcome string) {
 	if n%50 == 7 {
@@ -70,7 +67,7 @@ func Percentile(name string, p, bound float64, selector ...metric.Label) spec.SL
 
 // New simulates a run of a profile on a number of workers against a system.
 func New(p spec.Profile, workers int, system System) *Case {
-	return NewWith(p, workers, system, Punctual)
+	return NewWith(p, workers, system, func(int64) (lagMs, stalledMs float64) { return 0, 0 })
 }
 
 // NewWith is New with a generator.

@@ -15,8 +15,8 @@ const (
 	// are identifiers, and become one placeholder. A service has more different first segments
 	// than different ones below them.
 	mostLiterals, mostFirstLiterals = 32, 100
-	// Of more than fewLiterals segments, half of which were requested rarely at most, the
-	// same is true: those that name a function are requested again and again.
+	// The same is true of more than fewLiterals segments, half of which were requested rarely
+	// at most: those that name a function are requested again and again.
 	fewLiterals, rarely = 8, 2
 	// A segment is a placeholder too if it has less than this share of its parent's requests,
 	// or, of many, was requested rarely: it may be a name, and is no load.
