@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/hint"
+	"assay.dev/assay/internal/observe/collect/gauge"
+	"assay.dev/assay/internal/observe/collect/neighbour"
 	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/collect/service"
 	"assay.dev/assay/internal/observe/database"
@@ -22,6 +24,9 @@ import (
 // CheckAbort is the check of what abort conditions read. Lags and gauges are checked by
 // CheckReaders and CheckGauges.
 const CheckAbort = "abort"
+
+// neighbourTimeout is enough for three tries of the slowest health request.
+const neighbourTimeout = 31 * time.Second
 
 // abortSources are the sources of abort conditions, each read once.
 type abortSources struct {
@@ -52,16 +57,21 @@ func (s Subject) examineAborts(ctx context.Context) *abortSources {
 		ofService = ofService || a.Source() == metric.SourceService
 	})
 	all.neighbours = make([]error, len(neighbours))
+	patient, cancel := context.WithTimeout(ctx, neighbourTimeout)
+	defer cancel()
 	var wg crash.Group
 	for i, n := range neighbours {
-		wg.Go(func() { all.neighbours[i] = probe.ExamineNeighbour(ctx, n) })
+		wg.Go(func() { all.neighbours[i] = neighbour.Examine(patient, n) })
 	}
 	if u, err := url.Parse(s.Target); err == nil && s.Target != "" && ofService {
 		c := service.New(MetricsOf(s.Target), u.Hostname())
 		if s.Instances != nil {
 			c = service.NewOf(s.Instances)
 		}
-		all.exposed, all.unexposed = probe.ExamineService(ctx, c)
+		defer c.Close() //nolint:errcheck // it was only read
+		within, cancel := context.WithTimeout(ctx, databaseTimeout)
+		defer cancel()
+		all.exposed, all.unexposed = c.Examine(within)
 	}
 	wg.Wait()
 	return all
@@ -115,7 +125,7 @@ func (a *abortSources) readable(name, url string) error {
 }
 
 // readableIn returns why a metric cannot be read from the database; nil if it can.
-func (s Subject) readableIn(d probe.Database, name string) error {
+func (s Subject) readableIn(d Database, name string) error {
 	var rights *sampling.RightsError
 	var blind *sampling.BlindError
 	names := metric.Variables(name)
@@ -134,4 +144,96 @@ func (s Subject) readableIn(d probe.Database, name string) error {
 		return hint.With(fmt.Errorf("the server shows none of %s", strings.Join(names, ", ")), "on MySQL, run as an administrator: GRANT PROCESS ON *.* to the user of the run")
 	}
 	return nil
+}
+
+// gaugeResult is the result of reading a gauge once, as a run would.
+type gaugeResult struct {
+	metric  string
+	profile string // that configures it; empty: the command line does
+	err     error
+}
+
+// MetricsOf is the URL at which a service exposes its metrics.
+func MetricsOf(target string) string { return strings.TrimSuffix(target, "/") + "/metrics" }
+
+// examineGauges reads each gauge once, concurrently. It omits gauges whose address is not
+// known yet, such as that of the local stack before it is up.
+func (s Subject) examineGauges(ctx context.Context) (all []*gaugeResult) {
+	o := gauge.Options{Database: s.DSN, Readers: s.Readers, Hosts: slices.Concat(s.File.Targets, s.AllowHosts)}
+	if u, err := url.Parse(s.Target); err == nil && s.Target != "" {
+		o.Service, o.Instances, o.Hosts = MetricsOf(s.Target), s.Instances, append(o.Hosts, u.Hostname())
+	}
+	var wg crash.Group
+	examine := func(o gauge.Options, profile string) {
+		for _, name := range o.Metrics() {
+			one := &gaugeResult{metric: name, profile: profile}
+			all = append(all, one)
+			wg.Go(func() {
+				one.err = within(ctx, databaseTimeout, func(ctx context.Context) error { return o.Examine(ctx, name) })
+			})
+		}
+	}
+	examine(o, "")
+	for _, l := range s.Loads {
+		of := o
+		of.Profile, of.Readers = l.Profile, nil
+		examine(of, l.Profile.Name)
+	}
+	wg.Wait()
+	return all
+}
+
+// gaugesFindings judges the gauges that a run would read. An unreadable gauge is a
+// warning, unless an SLO judges it or an abort condition watches it.
+func (s Subject) gaugesFindings(results []*gaugeResult) (all Findings) {
+	if judged := s.profileJudging(metric.ReplicaLag, ""); judged != "" && len(s.Readers) == 0 {
+		verb := "aborts on"
+		if slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Profile.Name == judged && judges(l.Profile, metric.ReplicaLag) }) {
+			verb = "judges"
+		}
+		all = append(all, fail(CheckReaders, "no replica is named", "a DSN of each", fmt.Sprintf("profile %s %s %s, and no replica is named", judged, verb, metric.ReplicaLag),
+			"name each with --db-reader, like --db-reader 'user@tcp(127.0.0.1:3307)/'"))
+	}
+	for _, r := range results {
+		f := s.gaugeFinding(*r)
+		f.Profile = r.profile
+		all = append(all, f)
+	}
+	return all
+}
+
+func (s Subject) gaugeFinding(r gaugeResult) Finding {
+	d, _ := metric.Find(r.metric)
+	check, observed, needed, setting := CheckGauges, r.metric, "it can be read", "the profile's "+d.Key
+	if r.metric == metric.ConsumerLag {
+		setting = "the profile's consumer, and ASSAY_KAFKA"
+	} else if d.From(metric.SourceLag) {
+		check, observed, needed, setting = CheckReaders, "binlog reader", "their lag can be read", "its DSN, query or metric"
+	}
+	if r.metric == metric.ReplicaLag {
+		observed = fmt.Sprintf("%d replicas", len(s.Readers))
+	}
+	if r.err == nil {
+		return pass(check, observed, needed)
+	}
+	why, remedy := database.Line(r.err.Error()), cmp.Or(hint.Of(r.err), "check that it is running, and "+setting)
+	if s.profileJudging(r.metric, r.profile) != "" {
+		return fail(check, reason(r.err), needed, why, remedy)
+	}
+	return warn(check, reason(r.err), needed, why, remedy)
+}
+
+// profileJudging is the name of the first load with an SLO or an abort condition on a metric,
+// or "" if there is none. It considers one profile only, if named.
+func (s Subject) profileJudging(name, profile string) string {
+	for _, l := range s.Loads {
+		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && (judges(l.Profile, name) || l.Profile.Aborts(name)) {
+			return l.Profile.Name
+		}
+	}
+	return ""
+}
+
+func judges(p spec.Profile, name string) bool {
+	return slices.ContainsFunc(p.AllSLOs(), func(s spec.SLO) bool { return s.Metric == name })
 }

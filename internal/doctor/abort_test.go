@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/doctor/probe"
+	"assay.dev/assay/internal/observe/collect/pi"
 	"assay.dev/assay/internal/observe/collect/sampling"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
@@ -22,13 +21,13 @@ func aborting(a spec.Abort) Load {
 
 // A condition on the database that could not be read refuses the run.
 func TestAbortOnDatabase(t *testing.T) {
-	good := probe.Database{Waits: sampling.Examination{Variables: []string{"Threads_connected", "Aborted_clients", "Uptime"}}}
-	with := func(err error) probe.Database { return probe.Database{WaitsErr: err} }
+	good := Database{Waits: sampling.Examination{Variables: []string{"Threads_connected", "Aborted_clients", "Uptime"}}}
+	with := func(err error) Database { return Database{WaitsErr: err} }
 	const named, target = "u@tcp(127.0.0.1:3306)/", "http://127.0.0.1:1"
 	for name, c := range map[string]struct {
 		metric  string
 		subject Subject
-		db      probe.Database
+		db      Database
 		state   State // empty: no finding
 		words   string
 		remedy  string
@@ -39,10 +38,10 @@ func TestAbortOnDatabase(t *testing.T) {
 		"deadlocks not shown":    {metric.DBDeadlocks, Subject{DSN: named}, good, Lacking, "profile p aborts on db_deadlocks, which cannot be watched: the server shows none of Innodb_deadlocks, deadlocks", "GRANT PROCESS"},
 		"no database":            {metric.DBSessions, Subject{Target: target}, good, Lacking, "cannot be watched: no database is named", "set ASSAY_DB"},
 		"of the local stack":     {metric.DBSessions, Subject{}, good, "", "", ""},
-		"found by another check": {metric.DBSessions, Subject{DSN: named, Target: target}, probe.Database{Err: errors.New("refused")}, "", "", ""},
+		"found by another check": {metric.DBSessions, Subject{DSN: named, Target: target}, Database{Err: errors.New("refused")}, "", "", ""},
 		"no rights":              {metric.DBSessions, Subject{DSN: named}, with(&sampling.RightsError{Err: errors.New("denied"), SQL: "GRANT X"}), Lacking, "denied", "run as an administrator: GRANT X"},
 		"blind":                  {metric.DBSessions, Subject{DSN: named}, with(&sampling.BlindError{Why: "it is off", Remedy: "turn it on"}), Lacking, "it is off", "turn it on"},
-		"insights":               {metric.DBSessions, Subject{DSN: named, Insights: &database.Insights{}}, good, Lacking, "publishes after the run", "name the database itself"},
+		"insights":               {metric.DBSessions, Subject{DSN: named, Insights: pi.Instance{}}, good, Lacking, "publishes after the run", "name the database itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.subject.Loads = []Load{aborting(spec.Abort{Metric: c.metric})}

@@ -7,13 +7,11 @@ import (
 	"net/url"
 
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/host"
 	"assay.dev/assay/internal/observe/collect/scrape"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 )
@@ -28,15 +26,15 @@ type Subject struct {
 	EmptyDir   bool   // Dir becomes a run folder, and must be empty or missing
 	Target     string // empty: none yet
 	AllowHosts []string
-	DSN        string             // empty: none
-	Nodes      string             // ASSAY_DB_NODES; empty: none
-	Insights   *database.Insights // source of the waits; nil: the database itself
-	Readers    []string           // DSNs of replicas whose lag is watched
-	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
-	Remote     bool               // workers run on other machines
-	Instances  scrape.Instances   // of the service behind Target, in a cluster; nil: not known
-	Service    string             // its NAMESPACE/NAME there
-	Executable string             // this program, which initialises scripts as k6
+	DSN        string           // empty: none
+	Nodes      string           // ASSAY_DB_NODES; empty: none
+	Insights   databases.Waits  // source of the waits; nil: the database itself
+	Readers    []string         // DSNs of replicas whose lag is watched
+	Influx     Influx           // empty URL: not checked; a run checks it itself when it begins to write
+	Remote     bool             // workers run on other machines
+	Instances  scrape.Instances // of the service behind Target, in a cluster; nil: not known
+	Service    string           // its NAMESPACE/NAME there
+	Executable string           // this program, which initialises scripts as k6
 }
 
 // Influx is the InfluxDB of the view.
@@ -58,7 +56,7 @@ func Machine(s Subject) Findings {
 			return append(all, fail(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
 		}
 	}
-	m, f, need := host.ReadLimits(), probe.ExamineFolder(s.Dir), sizes(s.Loads)
+	m, f, need := host.ReadLimits(), ExamineFolder(s.Dir), sizes(s.Loads)
 	if s.Remote { // each worker's machine is checked when it joins
 		return append(all, descriptors(m.Descriptors, coordinators(need)), folder(f), disk(f, need))
 	}
@@ -69,27 +67,27 @@ func Machine(s Subject) Findings {
 // them concurrently, with timeouts of a few seconds; only a script that is slow to
 // initialise takes longer. It returns early when ctx is done.
 func External(ctx context.Context, s Subject) Findings {
-	o := observations{clock: probe.ExamineClock(), ports: probe.ExaminePorts()}
+	o := observations{clock: examineClock(), ports: examinePorts()}
 	var wg crash.Group
 	if s.Target != "" {
 		if o.url, o.refused = parseTarget(s.Target, s.File, s.AllowHosts); o.url != nil {
-			wg.Go(func() { o.target = probe.ExamineTarget(ctx, o.url) })
+			wg.Go(func() { o.target = examineTarget(ctx, o.url) })
 			if s.Instances != nil {
 				wg.Go(func() { o.instances, o.unlisted = s.Instances(ctx) })
 			}
 		}
 	}
 	if s.DSN != "" {
-		wg.Go(func() { o.db = probe.ExamineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
+		wg.Go(func() { o.db = examineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
 	if nodes, err := databases.ParseNodes(s.Nodes); err == nil && len(nodes) > 0 {
-		wg.Go(func() { o.poolers = probe.ExaminePoolers(ctx, nodes) })
+		wg.Go(func() { o.poolers = examinePoolers(ctx, nodes) })
 	}
 	if s.Insights != nil {
-		wg.Go(func() { o.insights = probe.ExamineInsights(ctx, *s.Insights) })
+		wg.Go(func() { o.insights = within(ctx, databaseTimeout, s.Insights.Examine) })
 	}
 	if s.Influx.URL != "" {
-		wg.Go(func() { o.view = probe.ExamineInflux(ctx, s.Influx.URL, s.Influx.Token) })
+		wg.Go(func() { o.view = examineInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
 	wg.Go(func() { o.gauges = s.examineGauges(ctx) })
 	wg.Go(func() { o.aborts = s.examineAborts(ctx) })
@@ -100,19 +98,19 @@ func External(ctx context.Context, s Subject) Findings {
 
 // observations are the results of all probes of External.
 type observations struct {
-	clock     probe.Clock
-	ports     probe.Ports
+	clock     Clock
+	ports     Ports
 	url       *url.URL // nil: no target, or it is refused
 	refused   Finding
-	target    probe.Target
+	target    Target
 	instances []string // of the service behind the target
 	unlisted  error    // why they are not known
-	db        probe.Database
+	db        Database
 	poolers   map[string]error // by the name of the node at which it answers
 	insights  error            // of reading Performance Insights
 	gauges    []*gaugeResult
 	aborts    *abortSources
-	view      probe.Influx
+	view      View
 	scripts   map[string]script // by profile
 }
 
@@ -160,7 +158,7 @@ func (s Subject) judge(o observations) Findings {
 	}
 	all = append(all, poolers(o.poolers)...)
 	if s.Insights != nil {
-		all = append(all, insightsFinding(*s.Insights, o.insights))
+		all = append(all, insightsFinding(s.Insights, o.insights))
 	}
 	all = append(all, s.gaugesFindings(o.gauges)...)
 	all = append(all, s.abortFindings(o)...)
@@ -189,7 +187,7 @@ func profilesOf(loads []Load) (all []spec.Profile) {
 
 // influxFinding judges the server of the view. A run needs no view, so it is a warning at
 // most.
-func influxFinding(i probe.Influx) Finding {
+func influxFinding(i View) Finding {
 	const needed = "accepts points"
 	if i.Err == nil {
 		return pass(CheckInflux, i.Name, needed)
@@ -198,5 +196,4 @@ func influxFinding(i probe.Influx) Finding {
 	return warn(CheckInflux, reason(i.Err), needed, fmt.Sprintf("the run cannot be watched live: %v", i.Err), remedy)
 }
 
-// reason is the root cause of an error.
 func reason(err error) string { return databases.Reason(err) }

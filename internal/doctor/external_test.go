@@ -11,21 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/collect/service"
-	observed "assay.dev/assay/internal/observe/ledger"
+	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
 
 func TestClock(t *testing.T) {
-	good, wrong := probe.Clock{Known: true, Synchronised: true, MaxError: 3 * time.Millisecond}, probe.Clock{Known: true}
+	good, wrong := Clock{Known: true, Synchronised: true, MaxError: 3 * time.Millisecond}, Clock{Known: true}
 	for name, c := range map[string]struct {
-		clock  probe.Clock
+		clock  Clock
 		remote []string
 		state  State
 		words  string
@@ -34,8 +33,8 @@ func TestClock(t *testing.T) {
 		"wrong, all local":    {wrong, nil, OK, ""},
 		"wrong, one remote":   {wrong, []string{"database"}, Warning, "is not synchronised, and the database is on another host"},
 		"wrong, both remote":  {wrong, []string{"service", "database"}, Warning, "the service and the database are on another host"},
-		"unknown, one remote": {probe.Clock{}, []string{"service"}, Warning, "possibly not synchronised, and the service is on another host"},
-		"unknown, all local":  {probe.Clock{}, nil, OK, ""},
+		"unknown, one remote": {Clock{}, []string{"service"}, Warning, "possibly not synchronised, and the service is on another host"},
+		"unknown, all local":  {Clock{}, nil, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, clock(c.clock, c.remote), c.state, c.words) })
 	}
@@ -48,16 +47,16 @@ func TestDatabaseClock(t *testing.T) {
 		}
 		return loads
 	}
-	at := func(d time.Duration) probe.Offset {
-		return probe.Offset{Known: true, Ahead: d, Uncertainty: time.Millisecond}
+	at := func(d time.Duration) database.Offset {
+		return database.Offset{Known: true, Ahead: d, Uncertainty: time.Millisecond}
 	}
 	for name, c := range map[string]struct {
-		offset probe.Offset
+		offset database.Offset
 		loads  []Load
 		state  State
 		words  string
 	}{
-		"not known": {probe.Offset{}, lag(5000), Warning, "cannot be read"},
+		"not known": {database.Offset{}, lag(5000), Warning, "cannot be read"},
 		"near":      {at(500 * time.Millisecond), lag(5000), OK, ""},
 		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead of this host (±1ms): more than a tenth"},
 		"behind":    {at(-2 * time.Second), lag(5000), Warning, "2s behind"},
@@ -115,21 +114,21 @@ func TestTarget(t *testing.T) {
 	u, _ := url.Parse("https://shop.test:8443/api")
 	no := errors.New("dial tcp: some reason")
 	for name, c := range map[string]struct {
-		target  probe.Target
+		target  Target
 		options scriptOptions
 		state   State
 		words   string
 	}{
-		"answers":                  {probe.Target{Status: "404 Not Found"}, scriptOptions{}, OK, ""},
-		"no such name":             {probe.Target{DNS: no}, scriptOptions{}, Lacking, "cannot be reached: DNS: some reason"},
-		"the script's own name":    {probe.Target{DNS: no}, scriptOptions{mapsHosts: true}, Warning, "DNS"},
-		"nobody listens":           {probe.Target{Dial: no}, scriptOptions{}, Lacking, "https://shop.test:8443/api cannot be reached: some reason"},
-		"nobody there, own name":   {probe.Target{Dial: no}, scriptOptions{mapsHosts: true}, Warning, "cannot be reached"},
-		"no TLS":                   {probe.Target{TLS: no}, scriptOptions{skipVerify: true}, Lacking, "cannot be reached: TLS handshake: some reason"},
-		"the client's certificate": {probe.Target{TLS: no}, scriptOptions{clientTLS: true}, Warning, "TLS handshake"},
-		"not trusted":              {probe.Target{Trust: no}, scriptOptions{}, Lacking, "the certificate of target https://shop.test:8443/api is not trusted: some reason"},
-		"not verified":             {probe.Target{Trust: no}, scriptOptions{skipVerify: true}, Warning, "does not verify"},
-		"no HTTP":                  {probe.Target{HTTP: no}, scriptOptions{}, Warning, "does not respond in HTTP: some reason"},
+		"answers":                  {Target{Status: "404 Not Found"}, scriptOptions{}, OK, ""},
+		"no such name":             {Target{DNS: no}, scriptOptions{}, Lacking, "cannot be reached: DNS: some reason"},
+		"the script's own name":    {Target{DNS: no}, scriptOptions{mapsHosts: true}, Warning, "DNS"},
+		"nobody listens":           {Target{Dial: no}, scriptOptions{}, Lacking, "https://shop.test:8443/api cannot be reached: some reason"},
+		"nobody there, own name":   {Target{Dial: no}, scriptOptions{mapsHosts: true}, Warning, "cannot be reached"},
+		"no TLS":                   {Target{TLS: no}, scriptOptions{skipVerify: true}, Lacking, "cannot be reached: TLS handshake: some reason"},
+		"the client's certificate": {Target{TLS: no}, scriptOptions{clientTLS: true}, Warning, "TLS handshake"},
+		"not trusted":              {Target{Trust: no}, scriptOptions{}, Lacking, "the certificate of target https://shop.test:8443/api is not trusted: some reason"},
+		"not verified":             {Target{Trust: no}, scriptOptions{skipVerify: true}, Warning, "does not verify"},
+		"no HTTP":                  {Target{HTTP: no}, scriptOptions{}, Warning, "does not respond in HTTP: some reason"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := target(u, c.target, c.options)
@@ -163,31 +162,31 @@ var mysql, postgresql = databases.Of("u@tcp(db)/").Dialect(), databases.Of("post
 func TestDatabaseServer(t *testing.T) {
 	no := errors.New("dial tcp: refused")
 	for name, c := range map[string]struct {
-		database probe.Database
+		database Database
 		state    State
 		words    string
 	}{
-		"no DSN":       {probe.Database{DSNErr: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
-		"not there":    {probe.Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
-		"full":         {probe.Database{Dialect: mysql, Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
-		"MySQL 9":      {probe.Database{Dialect: mysql, Version: "9.7.4"}, OK, ""},
-		"MySQL 8":      {probe.Database{Dialect: mysql, Version: "8.0.36-28"}, OK, ""},
-		"MySQL 5":      {probe.Database{Dialect: mysql, Version: "5.7.44-log"}, Warning, "version 5.7.44-log"},
-		"MySQL 10":     {probe.Database{Dialect: mysql, Version: "10.0.1"}, Warning, "was not tested"},
-		"MariaDB 10.5": {probe.Database{Dialect: mysql, Version: "10.5.9-MariaDB"}, Warning, "10.5.9"},
-		"MariaDB 10.6": {probe.Database{Dialect: mysql, Version: "10.6.1-MariaDB-log"}, OK, ""},
-		"MariaDB 11":   {probe.Database{Dialect: mysql, Version: "11.4.2-MariaDB"}, OK, ""},
-		"unknown":      {probe.Database{Dialect: mysql, Version: ""}, Warning, "was not tested"},
+		"no DSN":       {Database{DSNErr: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
+		"not there":    {Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
+		"full":         {Database{Dialect: mysql, Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
+		"MySQL 9":      {Database{Dialect: mysql, Facts: database.Facts{Version: "9.7.4"}}, OK, ""},
+		"MySQL 8":      {Database{Dialect: mysql, Facts: database.Facts{Version: "8.0.36-28"}}, OK, ""},
+		"MySQL 5":      {Database{Dialect: mysql, Facts: database.Facts{Version: "5.7.44-log"}}, Warning, "version 5.7.44-log"},
+		"MySQL 10":     {Database{Dialect: mysql, Facts: database.Facts{Version: "10.0.1"}}, Warning, "was not tested"},
+		"MariaDB 10.5": {Database{Dialect: mysql, Facts: database.Facts{Version: "10.5.9-MariaDB"}}, Warning, "10.5.9"},
+		"MariaDB 10.6": {Database{Dialect: mysql, Facts: database.Facts{Version: "10.6.1-MariaDB-log"}}, OK, ""},
+		"MariaDB 11":   {Database{Dialect: mysql, Facts: database.Facts{Version: "11.4.2-MariaDB"}}, OK, ""},
+		"unknown":      {Database{Dialect: mysql, Facts: database.Facts{Version: ""}}, Warning, "was not tested"},
 
-		"PostgreSQL 13": {probe.Database{Dialect: postgresql, Version: "13.4"}, Warning, "was not tested"},
-		"PostgreSQL 15": {probe.Database{Dialect: postgresql, Version: "15.18 (Debian 15.18-0+deb12u1)"}, OK, ""},
+		"PostgreSQL 13": {Database{Dialect: postgresql, Facts: database.Facts{Version: "13.4"}}, Warning, "was not tested"},
+		"PostgreSQL 15": {Database{Dialect: postgresql, Facts: database.Facts{Version: "15.18 (Debian 15.18-0+deb12u1)"}}, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, databaseServer(c.database), c.state, c.words) })
 	}
-	if !strings.Contains(databaseServer(probe.Database{Dialect: mysql, Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
+	if !strings.Contains(databaseServer(Database{Dialect: mysql, Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
 		t.Error("the remedy does not raise the limit")
 	}
-	if f := databaseServer(probe.Database{Dialect: postgresql, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
+	if f := databaseServer(Database{Dialect: postgresql, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
 		t.Errorf("%+v", f)
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
@@ -195,7 +194,7 @@ func TestDatabaseServer(t *testing.T) {
 	expect(t, noDatabase([]Load{{Profile: spec.Profile{Name: "paid", Flows: []spec.Flow{{Ledger: &spec.Ledger{}}}}}}), Lacking, "profile paid has a ledger, which is read from the database, and none is named")
 	flows := spec.Profile{Name: "fl", Flows: []spec.Flow{{Name: "a"}, {Name: "b", Ledger: &spec.Ledger{}}}}
 	expect(t, noDatabase([]Load{{Profile: flows}}), Lacking, "profile fl has a ledger")
-	denied := probe.Database{Dialect: mysql, Ledgers: map[string]probe.Ledger{"fl, flow b": {Read: errors.New("denied")}}}
+	denied := Database{Dialect: mysql, Ledgers: map[string]Ledger{"fl, flow b": {Read: errors.New("denied")}}}
 	for _, f := range (Subject{Loads: []Load{{Profile: flows}}}).databaseFindings(denied, service.Pool{}) {
 		if f.Check == CheckLedger {
 			expect(t, f, Lacking, "ledger of profile fl, flow b cannot be read: denied")
@@ -206,11 +205,11 @@ func TestDatabaseServer(t *testing.T) {
 }
 
 func TestConnections(t *testing.T) {
-	d := func(limit, others int) probe.Database {
-		return probe.Database{Dialect: mysql, Name: "u@db", Limit: limit, Connected: others}
+	d := func(limit, others int) Database {
+		return Database{Dialect: mysql, Name: "u@db", Facts: database.Facts{Limit: limit, Connected: others}}
 	}
 	for name, c := range map[string]struct {
-		database probe.Database
+		database Database
 		pool     service.Pool
 		sizes    []Size
 		state    State
@@ -220,14 +219,14 @@ func TestConnections(t *testing.T) {
 		"none":                      {d(10, 11), service.Pool{}, []Size{small}, Lacking, "0 of 10 connections left, and the run itself needs 3"},
 		"one":                       {d(10, 9), service.Pool{}, []Size{small}, Lacking, "1 of 10"},
 		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Lacking, "2 of 10"},
-		"two of PostgreSQL":         {probe.Database{Dialect: postgresql, Limit: 10, Connected: 8}, service.Pool{}, []Size{small}, Warning, "the run and the service may need 7"},
+		"two of PostgreSQL":         {Database{Dialect: postgresql, Facts: database.Facts{Limit: 10, Connected: 8}}, service.Pool{}, []Size{small}, Warning, "the run and the service may need 7"},
 		"three":                     {d(10, 7), service.Pool{}, []Size{small}, Warning, "the run and the service may need 8"},
 		"seven":                     {d(10, 3), service.Pool{}, []Size{small}, Warning, "7 of 10"},
 		"a handful":                 {d(10, 2), service.Pool{}, []Size{small}, OK, ""},
 		"a pool that may grow":      {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may need 48"},
 		"a pool that is fully open": {d(100, 60), service.Pool{Known: true, Open: 50, Max: 50}, []Size{small}, OK, ""},
 		"a pool without limit":      {d(100, 60), service.Pool{Known: true, Open: 10}, []Size{small}, OK, ""},
-		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may need 18"},
+		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, withSQL}, Warning, "may need 18"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, connections(c.database, c.pool, c.sizes), c.state, c.words) })
 	}
@@ -235,18 +234,18 @@ func TestConnections(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	for name, c := range map[string]struct {
-		database probe.Database
+		database Database
 		state    State
 		words    string
 		remedy   string
 	}{
-		"seen":      {probe.Database{}, OK, "", ""},
-		"more":      {probe.Database{Waits: sampling.Examination{Hints: []string{"a hint"}}}, OK, "", ""},
-		"off":       {probe.Database{Waits: sampling.Examination{Disabled: 7}}, OK, "", ""},
-		"no rights": {probe.Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &sampling.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Warning, "no waits: denied", "run as an administrator: GRANT x"},
-		"no schema": {probe.Database{WaitsErr: &sampling.BlindError{Why: "performance_schema is off in mysql 9", Remedy: "restart the server with it"}}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
-		"may not":   {probe.Database{Waits: sampling.Examination{Disabled: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
-		"shared":    {probe.Database{Waits: sampling.Examination{Notes: []string{sampling.SharedServer}}}, Warning, sampling.SharedServer, ""},
+		"seen":      {Database{}, OK, "", ""},
+		"more":      {Database{Waits: sampling.Examination{Hints: []string{"a hint"}}}, OK, "", ""},
+		"off":       {Database{Waits: sampling.Examination{Disabled: 7}}, OK, "", ""},
+		"no rights": {Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &sampling.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Warning, "no waits: denied", "run as an administrator: GRANT x"},
+		"no schema": {Database{WaitsErr: &sampling.BlindError{Why: "performance_schema is off in mysql 9", Remedy: "restart the server with it"}}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
+		"may not":   {Database{Waits: sampling.Examination{Disabled: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
+		"shared":    {Database{Waits: sampling.Examination{Notes: []string{sampling.SharedServer}}}, Warning, sampling.SharedServer, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := waits(c.database)
@@ -260,7 +259,7 @@ func TestWaits(t *testing.T) {
 // What a killed run has left on is lacking, with what restores it, and keeps no run from
 // starting. What a run costs is a warning.
 func TestBurdens(t *testing.T) {
-	left := probe.Database{Waits: sampling.Examination{
+	left := Database{Waits: sampling.Examination{
 		Left:    "database: 7 instruments are on; run as an administrator: UPDATE y;",
 		Burdens: []string{"database: it is logged; run as an administrator: GRANT x;"},
 	}}
@@ -275,7 +274,7 @@ func TestBurdens(t *testing.T) {
 	if err := all.WriteText(&text); err != nil || !strings.Contains(text.String(), "\nlacking: 1, warnings: 1; a run can start\n") {
 		t.Errorf("%s, %v", text.String(), err)
 	}
-	if none := burdens(probe.Database{}); len(none) > 0 {
+	if none := burdens(Database{}); len(none) > 0 {
 		t.Errorf("nothing is left, nothing is logged: %+v", none)
 	}
 }
@@ -284,19 +283,19 @@ func TestLedger(t *testing.T) {
 	slow := fmt.Errorf("no answer within 3s: %w", context.DeadlineExceeded)
 	denied := errors.New("read: denied")
 	for name, c := range map[string]struct {
-		tried probe.Ledger
+		tried Ledger
 		state State
 		words string
 	}{
-		"works":              {probe.Ledger{}, OK, ""},
-		"cannot be read":     {probe.Ledger{Read: denied}, Lacking, "ledger of profile p cannot be read: denied"},
-		"is read slowly":     {probe.Ledger{Read: slow}, Warning, "reading the ledger of profile p is slow: timed out"},
-		"cannot be cleaned":  {probe.Ledger{Clean: denied}, Lacking, "ledger of profile p cannot be cleaned up: denied"},
-		"is cleaned slowly":  {probe.Ledger{Clean: slow}, Warning, "cleaning up the ledger of profile p is slow: timed out"},
-		"scans":              {probe.Ledger{Scan: observed.Scan{Table: "many", Rows: 2_000_000}}, Warning, "cleaning up the ledger of profile p reads all of table many, about 2000000 rows"},
-		"cannot be and slow": {probe.Ledger{Read: denied, Clean: slow}, Lacking, "cannot be read"},
+		"works":              {Ledger{}, OK, ""},
+		"cannot be read":     {Ledger{Read: denied}, Lacking, "ledger of profile p cannot be read: denied"},
+		"is read slowly":     {Ledger{Read: slow}, Warning, "reading the ledger of profile p is slow: timed out"},
+		"cannot be cleaned":  {Ledger{Clean: denied}, Lacking, "ledger of profile p cannot be cleaned up: denied"},
+		"is cleaned slowly":  {Ledger{Clean: slow}, Warning, "cleaning up the ledger of profile p is slow: timed out"},
+		"scans":              {Ledger{Scan: database.Scan{Table: "many", Rows: 2_000_000}}, Warning, "cleaning up the ledger of profile p reads all of table many, about 2000000 rows"},
+		"cannot be and slow": {Ledger{Read: denied, Clean: slow}, Lacking, "cannot be read"},
 	} {
-		t.Run(name, func(t *testing.T) { expect(t, ledger("p", "thresholds.json", c.tried), c.state, c.words) })
+		t.Run(name, func(t *testing.T) { expect(t, ledgerFinding("p", "thresholds.json", c.tried), c.state, c.words) })
 	}
 }
 
@@ -312,12 +311,12 @@ func TestInvariants(t *testing.T) {
 
 // An unreachable view is only a warning.
 func TestInflux(t *testing.T) {
-	f := influxFinding(probe.Influx{Name: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
+	f := influxFinding(View{Name: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
 	expect(t, f, Warning, "cannot be watched live: dial: refused")
 	if f.Remedy != "start it" {
 		t.Errorf("the remedy is %q", f.Remedy)
 	}
-	expect(t, influxFinding(probe.Influx{Name: "x (database assay)"}), OK, "")
+	expect(t, influxFinding(View{Name: "x (database assay)"}), OK, "")
 }
 
 func TestScriptFinding(t *testing.T) {

@@ -1,9 +1,15 @@
 package doctor
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
 
+	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/quantity"
 )
@@ -68,7 +74,6 @@ func (all Findings) Lacking() (Finding, bool) {
 	return Finding{}, false
 }
 
-// Count is the number of findings in this state.
 func (all Findings) Count(s State) (n int) {
 	for _, f := range all {
 		if f.State == s {
@@ -80,12 +85,7 @@ func (all Findings) Count(s State) (n int) {
 
 // HasWarning reports whether the check has a warning.
 func (all Findings) HasWarning(check string) bool {
-	for _, f := range all {
-		if f.Check == check && f.State == Warning {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(f Finding) bool { return f.Check == check && f.State == Warning })
 }
 
 // Limitations are the limitations to state in a certificate.
@@ -111,6 +111,24 @@ func fail(check, observed, needed, why, remedy string) Finding {
 	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
+// check makes findings of one check.
+type check struct{ name, observed, needed, remedy string }
+
+func (c check) pass() Finding { return pass(c.name, c.observed, c.needed) }
+
+func (c check) warn(format string, args ...any) Finding {
+	return warn(c.name, c.observed, c.needed, fmt.Sprintf(format, args...), c.remedy)
+}
+
+func (c check) fail(format string, args ...any) Finding {
+	return fail(c.name, c.observed, c.needed, fmt.Sprintf(format, args...), c.remedy)
+}
+
+// unknown is the finding if what is to be checked cannot be read.
+func (c check) unknown(why, remedy string) Finding {
+	return warn(c.name, "not known", c.needed, why, remedy)
+}
+
 // masked are the findings without secrets, which the texts of servers, drivers and scripts
 // may have.
 func (all Findings) masked() Findings {
@@ -129,11 +147,66 @@ func bytesText(n int64) string { return quantity.Format(float64(max(0, n)), "By"
 
 // durationText formats a duration rounded to a readable precision.
 func durationText(d time.Duration) string {
-	switch {
-	case d >= time.Second || d <= -time.Second:
+	switch size := d.Abs(); {
+	case size >= time.Second:
 		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond || d <= -time.Millisecond:
+	case size >= time.Millisecond:
 		return d.Round(10 * time.Microsecond).String()
 	}
 	return d.Round(time.Microsecond).String()
+}
+
+// WriteText writes a table of the findings, then the reason and remedy of each that is
+// not OK.
+func (all Findings) WriteText(w io.Writer) error {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
+	for _, f := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.name(), f.State, page.Message(f.Observed), page.Message(f.Needed))
+	}
+	_ = t.Flush() // writes to a strings.Builder never fail
+	for _, f := range all {
+		if f.State != OK {
+			fmt.Fprintf(&b, "\n%s  %s: %s\n", f.State, f.name(), page.Message(f.Why))
+			if f.Remedy != "" {
+				fmt.Fprintf(&b, "  hint: %s\n", page.Message(f.Remedy))
+			}
+		}
+	}
+	if lacking := all.Count(Lacking); lacking > 0 {
+		outcome := "a run can start"
+		if _, prevented := all.Lacking(); prevented {
+			outcome = "no run can start"
+		}
+		fmt.Fprintf(&b, "\nlacking: %d, warnings: %d; %s\n", lacking, all.Count(Warning), outcome)
+	} else {
+		fmt.Fprintf(&b, "\nnothing is lacking, warnings: %d\n", all.Count(Warning))
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Finding) name() string {
+	if f.Profile == "" {
+		return f.Check
+	}
+	return f.Check + " " + f.Profile
+}
+
+// Marshal encodes the findings as a JSON document with a time.
+func (all Findings) Marshal(at time.Time) ([]byte, error) {
+	all = all.masked()
+	data, err := json.MarshalIndent(struct {
+		Schema   string    `json:"schema"`
+		At       time.Time `json:"at"`
+		Lacking  int       `json:"lacking"`
+		Warnings int       `json:"warnings"`
+		Findings Findings  `json:"findings"`
+	}{"assay/findings/v1", at.UTC().Truncate(time.Second), all.Count(Lacking), all.Count(Warning), all}, "", "  ")
+	return append(data, '\n'), err
 }

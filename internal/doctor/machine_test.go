@@ -10,15 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"assay.dev/assay/internal/doctor/probe"
 )
 
 // small is a plan of 10 VUs, large one of 20,000 in two workers.
 var (
-	small = Size{Profile: "small", Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 1000, Duration: 100 * time.Second}
-	large = Size{Profile: "large", Workers: 2, WorkerVUs: 10_000, Peak: 10_000, Arrivals: 1_000_000, Duration: 100 * time.Second, Ledger: true}
-	sql   = Size{Profile: "sql", Workers: 1, WorkerVUs: 10, Peak: 10, Database: true}
+	small   = Size{Profile: "small", Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 1000, Duration: 100 * time.Second}
+	large   = Size{Profile: "large", Workers: 2, WorkerVUs: 10_000, Peak: 10_000, Arrivals: 1_000_000, Duration: 100 * time.Second, Ledger: true}
+	withSQL = Size{Profile: "sql", Workers: 1, WorkerVUs: 10, Peak: 10, Database: true}
 )
 
 // expect compares a finding's state, and looks for words in its reason. A finding that is
@@ -46,7 +44,7 @@ func TestDescriptors(t *testing.T) {
 		{74, []Size{small}, Warning, "only if the script connects to a single host"},
 		{83, []Size{small}, Warning, "single host"},
 		{84, []Size{small}, OK, ""},
-		{83, []Size{sql}, Lacking, "needs 84"}, // with connections to the database
+		{83, []Size{withSQL}, Lacking, "needs 84"}, // with connections to the database
 		{10_063, []Size{small, large}, Lacking, "a worker for large needs 10064"},
 		{20_064, []Size{large, small}, OK, ""}, // the limit is per worker
 		{1024, coordinators([]Size{{Profile: "fleet", Workers: 241, WorkerVUs: 9}}), Lacking, "the coordinator for fleet needs 1028, with connections of 241 workers"},
@@ -96,20 +94,20 @@ func TestCPUs(t *testing.T) {
 }
 
 func TestPorts(t *testing.T) {
-	usual := probe.Ports{Low: 32768, High: 60999} // 28,232
+	usual := Ports{Low: 32768, High: 60999} // 28,232
 	for name, c := range map[string]struct {
-		ports      probe.Ports
+		ports      Ports
 		local      bool
 		reconnects bool
 		size       Size
 		state      State
 		words      string
 	}{
-		"not known":              {probe.Ports{}, false, false, small, Warning, "cannot be read"},
+		"not known":              {Ports{}, false, false, small, Warning, "cannot be read"},
 		"enough":                 {usual, false, false, large, OK, ""},
-		"exactly enough":         {probe.Ports{Low: 1, High: 20_100, Taken: 100}, false, false, large, OK, ""},
-		"one too few":            {probe.Ports{Low: 1, High: 20_100, Taken: 101}, false, false, large, Lacking, "19999 local ports are left for connections to the target, and the VUs for large need 20000"},
-		"none":                   {probe.Ports{Low: 1, High: 9, Taken: 30}, false, false, small, Lacking, "0 local ports"},
+		"exactly enough":         {Ports{Low: 1, High: 20_100, Taken: 100}, false, false, large, OK, ""},
+		"one too few":            {Ports{Low: 1, High: 20_100, Taken: 101}, false, false, large, Lacking, "19999 local ports are left for connections to the target, and the VUs for large need 20000"},
+		"none":                   {Ports{Low: 1, High: 9, Taken: 30}, false, false, small, Lacking, "0 local ports"},
 		"reconnects":             {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 471}, Warning, "a script that reconnects needs 28270"},
 		"reconnects, slowly":     {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 470}, OK, ""},
 		"reconnects, loopback":   {usual, true, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
@@ -123,8 +121,8 @@ func TestPorts(t *testing.T) {
 
 func TestFolderAndDisk(t *testing.T) {
 	readOnly := &fs.PathError{Op: "mkdir", Path: "runs", Err: syscall.EROFS}
-	expect(t, folder(probe.Folder{Path: "runs", Err: readOnly}), Lacking, "run folder runs cannot be written: read-only file system")
-	expect(t, folder(probe.Folder{Path: "runs"}), OK, "")
+	expect(t, folder(Folder{Path: "runs", Err: readOnly}), Lacking, "run folder runs cannot be written: read-only file system")
+	expect(t, folder(Folder{Path: "runs"}), OK, "")
 
 	record, outage := large.Disk()
 	smaller, more := small.Disk()
@@ -140,12 +138,12 @@ func TestFolderAndDisk(t *testing.T) {
 		{outage + more, OK, ""},
 	} {
 		t.Run(fmt.Sprint(c.free), func(t *testing.T) {
-			expect(t, disk(probe.Folder{Path: "runs", Free: c.free, Files: -1}, []Size{small, large}), c.state, c.words)
+			expect(t, disk(Folder{Path: "runs", Free: c.free, Files: -1}, []Size{small, large}), c.state, c.words)
 		})
 	}
 	// Each run has files of its own, and of each worker.
 	for files, state := range map[int64]State{0: Lacking, 53: Lacking, 54: OK, -1: OK} {
-		expect(t, disk(probe.Folder{Path: "runs", At: "/mnt", Free: outage + more, Files: files}, []Size{small, large}), state,
+		expect(t, disk(Folder{Path: "runs", At: "/mnt", Free: outage + more, Files: files}, []Size{small, large}), state,
 			map[State]string{Lacking: fmt.Sprintf("the disk of runs has inodes for %d more files, and the record may need 54", files)}[state])
 	}
 }

@@ -65,7 +65,6 @@ func (s Subject) environment(p spec.Profile) []string {
 	return fleet.Environment(p, cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, cmp.Or(s.DSN, fleet.PlaceholderDSN), cmp.Or(s.Nodes, fleet.PlaceholderNodes))
 }
 
-// scriptOptionsOf merges the connection options of the scripts.
 func scriptOptionsOf(loads []Load, scripts map[string]script) scriptOptions {
 	c := scriptOptions{skipVerify: len(loads) > 0, reconnects: map[string]bool{}}
 	for _, l := range loads {
@@ -78,7 +77,6 @@ func scriptOptionsOf(loads []Load, scripts map[string]script) scriptOptions {
 	return c
 }
 
-// scriptFinding judges the initialisation of a profile's script.
 func scriptFinding(profile, path string, s script) Finding {
 	f := pass(CheckScript, path+" initialises", "")
 	if s.err != nil {
@@ -88,35 +86,28 @@ func scriptFinding(profile, path string, s script) Finding {
 	return f
 }
 
-// sleepFinding warns of scripts that wait by k6's sleep(); ok is false if none does.
-func sleepFinding(profile string, files []string) (f Finding, ok bool) {
-	if len(files) == 0 {
-		return f, false
+// callFinding warns of scripts that call a function; ok is false if none does.
+func callFinding(profile string, files []string, observed, function, why, remedy string) (f Finding, ok bool) {
+	calls := " calls "
+	if len(files) > 1 {
+		calls = " call "
 	}
-	f = warn(CheckScript, "waits by sleep()", "",
-		calls(files, "sleep()")+" of k6: in a transaction, what it waits counts as time of the service",
-		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
-	f.Profile, f.Limitation = profile, f.Why
-	return f, true
+	f = warn(CheckScript, observed, "", strings.Join(files, ", ")+calls+function+why, remedy)
+	f.Profile = profile
+	return f, len(files) > 0
 }
 
-// calls says which files call a function.
-func calls(files []string, function string) string {
-	if len(files) == 1 {
-		return files[0] + " calls " + function
-	}
-	return strings.Join(files, ", ") + " call " + function
+// sleepFinding warns of scripts that wait by k6's sleep(); ok is false if none does.
+func sleepFinding(profile string, files []string) (f Finding, ok bool) {
+	f, ok = callFinding(profile, files, "waits by sleep()", "sleep()", " of k6: in a transaction, what it waits counts as time of the service",
+		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
+	f.Limitation = f.Why
+	return f, ok
 }
 
 // thinkFinding warns of scripts that think in flows that plan no think time; ok is false if
 // none does.
 func thinkFinding(profile string, files []string) (f Finding, ok bool) {
-	if len(files) == 0 {
-		return f, false
-	}
-	f = warn(CheckScript, "thinks, and the profile does not say for how long", "",
-		calls(files, "think()")+", which fails the transaction without \"think\" in the profile",
+	return callFinding(profile, files, "thinks, and the profile does not say for how long", "think()", ", which fails the transaction without \"think\" in the profile",
 		`give the profile, or its flow, the longest time that one transaction thinks: "think": "5s"`)
-	f.Profile = profile
-	return f, true
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -44,7 +45,6 @@ func SizeOf(l Load) Size {
 	return s
 }
 
-// hasLedger reports whether a flow of the profile has a ledger.
 func hasLedger(p spec.Profile) bool {
 	return slices.ContainsFunc(p.Flows, func(of spec.Flow) bool { return of.Ledger != nil })
 }
@@ -175,15 +175,7 @@ func (s Size) String() string {
 
 // largestBy is the size with the largest value of a measure.
 func largestBy(all []Size, measure func(Size) float64) Size {
-	return slices.MaxFunc(all, func(a, b Size) int {
-		switch x, y := measure(a), measure(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	return slices.MaxFunc(all, func(a, b Size) int { return cmp.Compare(measure(a), measure(b)) })
 }
 
 // forProfile is " for " and the profile's name, or empty if there is no profile.

@@ -105,7 +105,7 @@ func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (fact reco
 }
 
 // compare compares persisted and acknowledged transactions. Its error is of the record.
-func (l *reconciler) compare(ctx context.Context, db *database.DB, w *record.Writer) (record.LedgerFact, error) {
+func (l *reconciler) compare(ctx context.Context, db database.Store, w *record.Writer) (record.LedgerFact, error) {
 	if l.arrival == nil {
 		l.arrival = l.newArrival()
 	}
@@ -123,7 +123,7 @@ func (l *reconciler) compare(ctx context.Context, db *database.DB, w *record.Wri
 }
 
 // open opens the database, and reaches it.
-func (l *reconciler) open(ctx context.Context) (*database.DB, error) {
+func (l *reconciler) open(ctx context.Context) (database.Store, error) {
 	db, err := databases.Open(l.dsn)
 	if err != nil {
 		return nil, err
@@ -138,12 +138,12 @@ func (l *reconciler) open(ctx context.Context) (*database.DB, error) {
 // reach connects first, so that an unreachable database delays the end once rather
 // than once per statement. A server at its connection limit is retried: the load's
 // connections are being closed.
-func (l *reconciler) reach(ctx context.Context, db *database.DB) (err error) {
+func (l *reconciler) reach(ctx context.Context, db database.Store) (err error) {
 	defer foreign.Guard(&err)
 	deadline := time.Now().Add(l.wait)
 	for {
-		err := database.Ping(context.WithoutCancel(ctx), db)
-		if !db.Dialect.Is(err, database.TooManyConnections) || ctx.Err() != nil || time.Now().After(deadline) {
+		err := db.Ping(context.WithoutCancel(ctx))
+		if !db.Is(err, database.TooManyConnections) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 		sleep(ctx, 250*time.Millisecond)
@@ -176,7 +176,7 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 			report(fmt.Sprintf("removing the run's rows, %d so far", total))
 		}
 		switch {
-		case db.Dialect.Is(err, database.Deadlock) && few < cleanupTries: // the service may still be writing these rows
+		case db.Is(err, database.Deadlock) && few < cleanupTries: // the service may still be writing these rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
 		case removed == 0 || removed < cleanupChunk && few == cleanupTries:
@@ -189,10 +189,10 @@ func (l *reconciler) clean(ctx, force context.Context, report func(text string))
 	}
 }
 
-func (l *reconciler) remove(ctx context.Context, db *database.DB) (int64, error) {
+func (l *reconciler) remove(ctx context.Context, db database.Store) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	return ledger.Remove(ctx, db, l.cleanup(), l.run)
+	return db.Remove(ctx, l.cleanup(), l.run)
 }
 
 // cleanup are the statements that remove the rows of all flows.
@@ -216,7 +216,7 @@ var errUnfinished = errors.New("rows were still being stored when the wait for t
 
 // read reads the persisted transactions into the record, again until no acknowledged one
 // is missing or the wait is over.
-func (l *reconciler) read(ctx context.Context, db *database.DB, w *record.Writer) error {
+func (l *reconciler) read(ctx context.Context, db database.Store, w *record.Writer) error {
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		over := l.arrival.ended()
 		c, err := l.poll(ctx, db, w)
@@ -240,7 +240,7 @@ func (l *reconciler) read(ctx context.Context, db *database.DB, w *record.Writer
 }
 
 // poll reads the persisted transactions once, and compares them.
-func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer) (c ledger.Comparison, err error) {
+func (l *reconciler) poll(ctx context.Context, db database.Store, w *record.Writer) (c ledger.Comparison, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	const each = 1024
@@ -328,7 +328,7 @@ func (l *reconciler) await(ctx context.Context, acknowledged int64, report func(
 }
 
 // awaitRows waits until there are so many rows, or the wait is over.
-func (l *reconciler) awaitRows(ctx context.Context, db *database.DB, want int64, report func(text string)) error {
+func (l *reconciler) awaitRows(ctx context.Context, db database.Store, want int64, report func(text string)) error {
 	for reported := time.Now(); ; {
 		before := time.Now()
 		n, err := l.count(ctx, db)
@@ -350,12 +350,12 @@ func (l *reconciler) awaitRows(ctx context.Context, db *database.DB, want int64,
 }
 
 // count counts the rows of the run without fetching them.
-func (l *reconciler) count(ctx context.Context, db *database.DB) (int64, error) {
+func (l *reconciler) count(ctx context.Context, db database.Store) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	total := int64(0)
 	for _, of := range l.ledgers {
-		n, err := ledger.Count(ctx, db, of.Persisted, l.run)
+		n, err := db.Count(ctx, of.Persisted, l.run)
 		if err != nil {
 			return 0, errors.Join(errCount, err)
 		}
@@ -371,7 +371,7 @@ var errCount = errors.New("count persisted transactions")
 // checkInvariants checks the profile's invariants in the database. The last transactions may
 // still be under way: an invariant that does not hold is checked again until it does, or for as
 // long as the ledger waits.
-func (l *reconciler) checkInvariants(ctx context.Context, db *database.DB) {
+func (l *reconciler) checkInvariants(ctx context.Context, db database.Store) {
 	l.violated = nil
 	deadline := time.Now().Add(l.wait)
 	for _, i := range l.invariants {
@@ -388,7 +388,7 @@ func (l *reconciler) failInvariants(why string) {
 }
 
 // check checks one invariant until it holds or the deadline has passed.
-func (l *reconciler) check(ctx context.Context, db *database.DB, i spec.Invariant, deadline time.Time) record.Invariant {
+func (l *reconciler) check(ctx context.Context, db database.Store, i spec.Invariant, deadline time.Time) record.Invariant {
 	for {
 		rows, err := violations(ctx, db, i.SQL, l.run)
 		switch {
@@ -404,17 +404,8 @@ func (l *reconciler) check(ctx context.Context, db *database.DB, i spec.Invarian
 }
 
 // violations counts the rows that violate an invariant, at most record.MaxInvariantRows.
-func violations(ctx context.Context, db *database.DB, query, run string) (n int64, err error) {
-	defer foreign.Guard(&err)
+func violations(ctx context.Context, db database.Store, query, run string) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for n < record.MaxInvariantRows && rows.Next() {
-		n++
-	}
-	return n, rows.Err()
+	return db.CountFew(ctx, query, run, record.MaxInvariantRows)
 }

@@ -13,14 +13,12 @@ import (
 
 	"assay.dev/assay/internal/crash"
 	"assay.dev/assay/internal/doctor"
-	"assay.dev/assay/internal/doctor/probe"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/collect"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/gauge"
 	"assay.dev/assay/internal/observe/collect/host"
 	"assay.dev/assay/internal/observe/collect/neighbour"
-	"assay.dev/assay/internal/observe/collect/pi"
 	"assay.dev/assay/internal/observe/collect/scrape"
 	"assay.dev/assay/internal/observe/collect/service"
 	"assay.dev/assay/internal/observe/collect/service/endpoints"
@@ -102,7 +100,7 @@ func (m *measuring) waits(ctx context.Context) collect.Collector {
 		// interrupted or never began.
 		var interrupted context.Context
 		interrupted, m.collect.stopWaiting = context.WithCancel(ctx)
-		return pi.New(*m.Insights, pi.Options{Interrupted: interrupted})
+		return m.Insights.Collector(interrupted)
 	case m.database != nil:
 		return m.database
 	}
@@ -210,7 +208,7 @@ func targetHost(target string) string {
 func addresses(target, dsn string) map[string]string {
 	all := map[string]string{}
 	if u, err := url.Parse(target); err == nil {
-		all[metric.SourceService] = net.JoinHostPort(u.Hostname(), probe.Port(u))
+		all[metric.SourceService] = net.JoinHostPort(u.Hostname(), doctor.Port(u))
 	}
 	if named, err := databases.Parse(dsn); err == nil {
 		all[metric.SourceDatabase] = named.Address

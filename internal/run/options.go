@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/load/fleet"
+	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/service/endpoints"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/influx"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
@@ -63,7 +63,7 @@ type System struct {
 	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
 	DSN           string             // of the database; empty: none
 	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
-	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
+	Insights      databases.Waits    // where the database's waits are read from; nil: from the database itself
 	Readers       []string           // DSNs of replicas whose lag is watched
 	StubToken     string             // of the profile's stubs: a secret
 	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none

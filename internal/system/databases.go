@@ -10,16 +10,15 @@ import (
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/collect/databases"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/record"
 )
 
 // Databases are the database of a run, read by SQL, Performance Insights or both, and
 // its replicas.
 type Databases struct {
-	DSN      string             // with the password; empty: none
-	Insights *database.Insights // nil: waits are read from the database itself
-	Readers  []string           // DSNs of replicas
+	DSN      string          // with the password; empty: none
+	Insights databases.Waits // nil: waits are read from the database itself
+	Readers  []string        // DSNs of replicas
 }
 
 func (d Databases) named() bool { return d.DSN != "" || d.Insights != nil }
@@ -49,19 +48,17 @@ func CheckDatabases(db string, readers []string, env string) error {
 
 // combine is ParseDatabases, but for the parameters of DSNs.
 func combine(db string, readers []string, env string) (d Databases, err error) {
-	byFlag, byEnv := strings.HasPrefix(db, database.InsightsScheme), strings.HasPrefix(env, database.InsightsScheme)
-	switch {
-	case byFlag && byEnv:
-		return d, hint.With(errors.New("both --db and ASSAY_DB name Performance Insights"), "set one of them to the database's DSN, or omit it")
-	case byFlag:
-		d.Insights, err = parseInsights(db)
-		db = ""
-	case byEnv:
-		d.Insights, err = parseInsights(env)
-		env = ""
-	}
-	if err != nil {
-		return Databases{}, err
+	for _, text := range []*string{&db, &env} {
+		if !databases.NamesWaits(*text) {
+			continue
+		}
+		if d.Insights != nil {
+			return Databases{}, hint.With(errors.New("both --db and ASSAY_DB name "+d.Insights.Name()), "set one of them to the database's DSN, or omit it")
+		}
+		if d.Insights, err = databases.ParseWaits(*text); err != nil {
+			return Databases{}, err
+		}
+		*text = ""
 	}
 	if d.DSN, err = combineDSN("--db", db, env); err != nil {
 		return Databases{}, err
@@ -87,11 +84,6 @@ func DatabaseOrStack(ctx context.Context, db, env string) (string, error) {
 		return state.Collector, nil
 	}
 	return "", hint.With(errors.New("no database is named, and no local stack is up"), "set ASSAY_DB to its DSN, or: assay-lab stack up")
-}
-
-func parseInsights(text string) (*database.Insights, error) {
-	i, err := database.ParseInsights(text)
-	return &i, err
 }
 
 // combineDSN combines the value of an option, which has no password, with ASSAY_DB, which

@@ -160,7 +160,6 @@ func examineStubs(ctx context.Context, o run.Options, profiles []spec.Profile) (
 	return all
 }
 
-// readStub reads a stub file.
 func readStub(path string) (spec.StubFile, error) {
 	data, err := foreign.ReadLinked(path, spec.MaxBytes)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestExamineStubs(t *testing.T) {
 	of := func(name, port, path string) spec.Profile {
 		return spec.Profile{Name: name, Stubs: map[string]spec.Stub{"bank": {URL: "http://127.0.0.1:" + port, File: path}}}
 	}
-	found := examineStubs(t.Context(), run.Options{File: file}, []spec.Profile{of("a", "18090", "stubs/none.json"), {Name: "no stubs"}, of("b", "18091", "stubs/bank.json")})
+	found := examineStubs(t.Context(), run.Options{Task: run.Task{File: file}}, []spec.Profile{of("a", "18090", "stubs/none.json"), {Name: "no stubs"}, of("b", "18091", "stubs/bank.json")})
 	if len(found) != 2 || found[0].Profile != "a" || found[0].State != doctor.Lacking || found[1].Profile != "b" || found[1].State != doctor.OK {
 		t.Errorf("%+v", found)
 	}

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
+	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/influx"
+	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
@@ -151,4 +154,106 @@ func InfluxOrStack(ctx context.Context, a influx.Access) (influx.Access, error) 
 			"set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password; or: assay-lab stack up")
 	}
 	return a, nil
+}
+
+// Names of the checks of a profile's faults, and of its stubs.
+const (
+	checkFaults = "faults"
+	checkStubs  = "stubs"
+)
+
+// Examine finds what runs of the profiles lack, without starting anything. If o has no
+// target it examines the local stack if that is up, with the stack's database unless
+// ownDatabase is set.
+func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Databases, ownDatabase bool, view influx.Access) (doctor.Findings, error) {
+	s := doctor.Subject{
+		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Runs, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
+		Influx: doctor.Influx{URL: view.URL, Token: view.Token}, DSN: d.DSN, Nodes: o.Nodes, Insights: d.Insights, Readers: d.Readers,
+	}
+	var decisions doctor.Findings
+	for _, p := range profiles {
+		pl, err := plan.New(p, o.Workers, s.Seed)
+		if err != nil {
+			return nil, err
+		}
+		s.Loads = append(s.Loads, doctor.Load{Profile: p, Plan: pl})
+		found, err := trial.Decisions(p, o.Workers, p.Scope(), o.Runs)
+		if err != nil {
+			return nil, err
+		}
+		decisions = append(decisions, found...)
+	}
+	all := append(doctor.Machine(s), decisions...)
+	var nodes run.Nodes
+	if s.Target == "" {
+		state, found := findStack(ctx)
+		all = append(all, found)
+		if state != nil {
+			s.Target = state.Target
+			if !ownDatabase {
+				s.DSN, s.Insights, s.Nodes = state.Collector, nil, state.NodesDSN
+			}
+			nodes = nodesOf(localstack.DefaultDir, state)
+		}
+	}
+	for _, p := range profiles {
+		if err := run.CheckFaults(ctx, p, nodes); err != nil {
+			all = append(all, doctor.Finding{
+				Check: checkFaults, Profile: p.Name, State: doctor.Lacking, Observed: "no such node", Needed: "the nodes of the profile's faults", Why: err.Error(), Remedy: hint.Of(err),
+			})
+		}
+	}
+	all = append(all, examineStubs(ctx, o, profiles)...)
+	all = append(all, doctor.External(ctx, s)...)
+	return all, context.Cause(ctx) // interrupted checks are not findings
+}
+
+// checkStack is the name of the check of the local stack.
+const checkStack = "stack"
+
+// findStack checks that the local stack is up or can be started, and returns its state
+// if it is up.
+func findStack(ctx context.Context) (*localstack.State, doctor.Finding) {
+	f := doctor.Finding{Check: checkStack, State: doctor.OK, Needed: "up, or can be started"}
+	lacking := func(observed string, err error, remedy string) (*localstack.State, doctor.Finding) {
+		f.State, f.Observed, f.Why, f.Remedy = doctor.Lacking, observed, err.Error(), remedy
+		return nil, f
+	}
+	state, err := localstack.Status(ctx, localstack.DefaultDir)
+	if err != nil {
+		return lacking("not known", err, cmp.Or(hint.Of(err), "assay-lab stack status"))
+	}
+	if state != nil && state.Down == "" {
+		f.Observed = "up, at " + state.Target
+		return state, f
+	}
+	server, err := localstack.Server(ctx, localstack.DefaultDir)
+	if err != nil {
+		return lacking("down, and cannot be started", err, "apt-get install mariadb-server-core; or name another service with --target")
+	}
+	down := "target is down"
+	if state != nil {
+		down = state.Down
+	}
+	f.Observed = fmt.Sprintf("%s; certify starts it, with %s, or: assay-lab stack up", down, server)
+	return nil, f
+}
+
+// stackNodes are the database nodes of the local stack, into which a run injects faults.
+type stackNodes struct {
+	dir   string
+	names []string
+}
+
+func nodesOf(dir string, s *localstack.State) stackNodes { return stackNodes{dir, s.Nodes} }
+
+func (n stackNodes) Names() []string { return n.names }
+
+func (n stackNodes) Ready(ctx context.Context, node string) error {
+	return localstack.NodeReady(ctx, n.dir, node)
+}
+
+// Do does something to a node, also while the run has reserved the stack.
+func (n stackNodes) Do(ctx context.Context, node, action string) error {
+	return localstack.NodeDo(ctx, n.dir, node, action)
 }

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"cmp"
 	"context"
 	dbsql "database/sql"
 	"database/sql/driver"
@@ -9,18 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"go.k6.io/k6/v2/js/modules"
 
 	"assay.dev/assay/internal/load/sql/xk6sql"
 	"assay.dev/assay/internal/observe/collect/databases"
-	"assay.dev/assay/internal/observe/collect/mysql"
 	"assay.dev/assay/internal/observe/collect/postgres"
 	"assay.dev/assay/internal/observe/database"
 )
@@ -100,8 +95,7 @@ func CloseAll() {
 	}
 }
 
-// connectorOf returns the connector and the dialect for a DSN. Arguments of MySQL's
-// statements are interpolated by the driver, so that a statement takes one round trip.
+// connectorOf returns the connector and the dialect for a DSN.
 func connectorOf(dsn, schema string) (driver.Connector, *database.Dialect, error) {
 	if dsn == "" {
 		return nil, nil, errors.New("the DSN is empty")
@@ -110,18 +104,8 @@ func connectorOf(dsn, schema string) (driver.Connector, *database.Dialect, error
 	if _, err := of.Parse(dsn); err != nil {
 		return nil, nil, errors.New("not a DSN: want one like " + databases.PublicExamples())
 	}
-	if _, ok := of.(postgres.Driver); ok {
-		c, err := postgresConnector(dsn, schema)
-		return c, of.Dialect(), err
-	}
-	c, err := mysql.Config(dsn)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.InterpolateParams = true
-	c.DBName = cmp.Or(schema, c.DBName)
-	connector, err := mysqldriver.NewConnector(c)
-	return connector, of.Dialect(), err
+	c, err := of.Connector(dsn, schema, dialCounted)
+	return c, of.Dialect(), err
 }
 
 // once connects once: database/sql would try again after driver.ErrBadConn, and a failed
@@ -198,24 +182,5 @@ func (pgxDriver) Open(name string) (driver.Conn, error) {
 }
 
 func (pgxDriver) OpenConnector(name string) (driver.Connector, error) {
-	return postgresConnector(name, "")
-}
-
-// execMode is the parameter of a DSN that says how statements are executed. Without it a
-// statement takes one round trip, as a prepared one does, and leaves none prepared in the
-// session: a script may go through a pooler, which would pass it on to other clients.
-const execMode = "default_query_exec_mode"
-
-// postgresConnector connects to a database other than the DSN's unless it is empty.
-func postgresConnector(dsn, schema string) (driver.Connector, error) {
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	config.Database = cmp.Or(schema, config.Database)
-	config.DialFunc = dialCounted
-	if !strings.Contains(dsn, execMode) {
-		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	}
-	return stdlib.GetConnector(*config), nil
+	return postgres.Driver{}.Connector(name, "", dialCounted)
 }

@@ -5,6 +5,6 @@
 // errors that name a remedy.
 //
 // Input: the first bytes that a server sends; beyond these, it knows no family. Output:
-// the types that the drivers (collect/mysql, collect/postgres) fill in, that package
-// databases selects from, and that ledger, preflight and experiments use.
+// Store, which ledger and preflight use, and that of SQL; the types that the drivers
+// (collect/mysql, collect/postgres) fill in, and that package databases selects from.
 package database

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,45 +132,51 @@ func (c *heardConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Protocol is what a server speaks, as its first bytes tell.
-type Protocol int
+// Protocol is what the servers of a family speak, as their first bytes tell. One that is not
+// among protocols is told from these by its own family alone.
+type Protocol struct {
+	Speaker string // who speaks it, with an article
+	Speaks  func(first []byte) bool
+}
 
 // The protocols.
-const (
-	OtherProtocol Protocol = iota
-	MySQLProtocol
-	PostgreSQLProtocol
-	httpProtocol
+var (
+	MySQLProtocol = &Protocol{"a MySQL or MariaDB server", func(first []byte) bool {
+		// A packet's length in three bytes, its number, and the protocol's version with that of
+		// the server, or an error with a number from 1024.
+		return len(first) > 6 && first[3] == 0 && (first[4] == 10 && first[5] >= '0' && first[5] <= '9' || first[4] == 0xff && first[6] >= 4 && first[6] < 16)
+	}}
+	httpProtocol       = &Protocol{"an HTTP server", func(first []byte) bool { return bytes.HasPrefix(first, []byte("HTTP/")) }}
+	PostgreSQLProtocol = &Protocol{"a PostgreSQL server", func(first []byte) bool {
+		// The answer to a request for TLS, with what follows the consent; or TLS at once.
+		if string(first) == "S" || string(first) == "N" {
+			return true
+		}
+		if len(first) <= 6 {
+			return false
+		}
+		return first[0] == 'S' && first[1] >= 20 && first[1] <= 23 && first[2] == 3 || first[0] == 22 && first[1] == 3 ||
+			// A message on authentication, on the protocol's version, or of an error; the latter
+			// before version 3 was text.
+			bytes.IndexByte([]byte("RvE"), first[0]) >= 0 && binary.BigEndian.Uint32(first[1:]) < 1<<16
+	}}
+	otherProtocol = &Protocol{Speaker: "something else"}
 )
 
-// speakers are those who speak a protocol.
-var speakers = map[Protocol]string{
-	MySQLProtocol: "a MySQL or MariaDB server", PostgreSQLProtocol: "a PostgreSQL server", httpProtocol: "an HTTP server",
-	OtherProtocol: "something else",
-}
+// protocols are all that are known, those first that look like another one.
+var protocols = []*Protocol{MySQLProtocol, httpProtocol, PostgreSQLProtocol}
 
 // checkDSN is the next step if another server or none answers.
 const checkDSN = "check host and port in the DSN, and its form: user:password@tcp(HOST:PORT)/DATABASE for MySQL and MariaDB, postgres://user:password@HOST:PORT/DATABASE for PostgreSQL"
 
-// protocol is what the other side speaks.
-func protocol(first []byte) Protocol {
-	long := len(first) > 6
-	switch {
-	// A packet's length in three bytes, its number, and the protocol's version with that of
-	// the server, or an error with a number from 1024.
-	case long && first[3] == 0 && (first[4] == 10 && first[5] >= '0' && first[5] <= '9' || first[4] == 0xff && first[6] >= 4 && first[6] < 16):
-		return MySQLProtocol
-	case bytes.HasPrefix(first, []byte("HTTP/")):
-		return httpProtocol
-	// The answer to a request for TLS, with what follows the consent; or TLS at once.
-	case string(first) == "S", string(first) == "N", long && first[0] == 'S' && first[1] >= 20 && first[1] <= 23 && first[2] == 3, long && first[0] == 22 && first[1] == 3:
-		return PostgreSQLProtocol
-	// A message on authentication, on the protocol's version, or of an error; the latter
-	// before version 3 was text.
-	case long && (first[0] == 'R' || first[0] == 'v' || first[0] == 'E') && binary.BigEndian.Uint32(first[1:]) < 1<<16:
-		return PostgreSQLProtocol
+// protocol is what the other side speaks: one of those, or the family's own.
+func protocol(first []byte, own ...*Protocol) *Protocol {
+	for _, p := range append(protocols[:len(protocols):len(protocols)], own...) {
+		if p.Speaks(first) {
+			return p
+		}
 	}
-	return OtherProtocol
+	return otherProtocol
 }
 
 // Greeting is how a MySQL server begins: its version, and the number of the connection. Not
@@ -196,22 +204,81 @@ func (d *Dialect) Explain(err error, h *Heard) error {
 		return err
 	}
 	first := h.bytes()
-	found := protocol(first)
+	found := protocol(first, d.Protocol)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case h.exceeded.Load():
 		return errTooMuch
 	case found == d.Protocol && (answered || strings.Contains(err.Error(), "%!")): // pgx has no words for an unexpected message
-		return &Error{"what answers there is not understood, as " + speakers[d.Protocol] + " would be", checkDSN}
+		return &Error{"what answers there is not understood, as " + d.Protocol.Speaker + " would be", checkDSN}
 	case found == d.Protocol:
 		return err
 	case len(first) > 0:
-		return &Error{speakers[found] + " answers there, not " + speakers[d.Protocol], checkDSN}
+		return &Error{found.Speaker + " answers there, not " + d.Protocol.Speaker, checkDSN}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return hint.With(err, checkDSN)
 	case first != nil:
-		return &Error{"the connection is closed without an answer, which is not what " + speakers[d.Protocol] + " does", checkDSN}
+		return &Error{"the connection is closed without an answer, which is not what " + d.Protocol.Speaker + " does", checkDSN}
 	}
 	return err
+}
+
+// ErrPooler is wrapped by the errors of Pooler.
+var ErrPooler = errors.New("a connection pooler answers")
+
+// poolerError is an Error that wraps ErrPooler.
+type poolerError struct{ known *Error }
+
+func (e poolerError) Error() string   { return e.known.Problem }
+func (e poolerError) Unwrap() []error { return []error{ErrPooler, e.known} }
+
+// Pooler is the error of a DSN at which a connection pooler answers: sign says how that is
+// known, and product is empty if it is not known which one it is.
+//
+// Assay connects to servers only. A pooler gives one connection of the server to many
+// clients in turn: settings that one leaves on it break another, and a prepared statement
+// or a lock belongs to whoever comes next. One that keeps a connection for its client
+// (session mode) would lend the run some of the few that the service needs, for as long as
+// the run takes, and may send it to another server than the one that is measured. Which
+// mode it is in cannot be seen from outside, and may change at any time.
+func Pooler(product, sign string) error {
+	if product != "" {
+		product = " (" + product + ")"
+	}
+	return poolerError{&Error{
+		Problem: "a connection pooler" + product + " answers there, not the server: " + sign,
+		Remedy:  nameServer,
+	}}
+}
+
+const nameServer = "name the server itself, its own host and port, in ASSAY_DB, --db and ASSAY_DB_NODES; the service may go on through the pooler"
+
+// Unidentified is the error of who took the login, and did not tell which server it is. A
+// pooler whose connections are all in use lets its clients wait then.
+func Unidentified(err error) error {
+	err = fmt.Errorf("identify the server: %w", err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return hint.With(err, "if the server itself answers there, see what keeps it busy; if a connection pooler does, "+nameServer)
+	}
+	return err
+}
+
+// ByItsName is the sign of a pooler that is known by its host name.
+const ByItsName = "its host name is that of a proxy"
+
+// rdsProxy matches the endpoints of RDS Proxy, such as
+// shop.proxy-abcdefghijkl.eu-west-1.rds.amazonaws.com.
+var rdsProxy = regexp.MustCompile(`(?i)\.proxy-[a-z0-9]+\.[a-z0-9-]+\.rds\.amazonaws\.com(\.cn)?\.?$`)
+
+// CheckAddress refuses an address, host:port or a host, that is a pooler's by its name.
+func CheckAddress(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	if rdsProxy.MatchString(host) {
+		return Pooler("RDS Proxy", ByItsName)
+	}
+	return nil
 }

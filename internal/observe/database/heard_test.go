@@ -18,8 +18,8 @@ func heardOf(text string) *Heard {
 // of another.
 func TestProtocol(t *testing.T) {
 	const version = "\x0a8.4.5\x00\x01\x02\x03\x04abcdefgh"
-	for text, want := range map[string]Protocol{
-		"":                           OtherProtocol,
+	for text, want := range map[string]*Protocol{
+		"":                           otherProtocol,
 		"\x49\x00\x00\x00" + version: MySQLProtocol,
 		"R\x00\x00\x00" + version:    MySQLProtocol, // as an authentication message of 10 bytes
 		"S\x00\x00\x00" + version:    MySQLProtocol,
@@ -33,12 +33,12 @@ func TestProtocol(t *testing.T) {
 		"v\x00\x00\x00\x0c\x00\x03\x00\x00\x00\x00\x00\x00":      PostgreSQLProtocol,
 		"\x16\x03\x03\x00\x7a\x02\x00":                           PostgreSQLProtocol, // sslnegotiation=direct
 		"HTTP/1.1 400 Bad Request\r\n":                           httpProtocol,
-		"SSH-2.0-OpenSSH_9.2\r\n":                                OtherProtocol,
-		"-ERR unknown command\r\n":                               OtherProtocol,
-		"R":                                                      OtherProtocol,
+		"SSH-2.0-OpenSSH_9.2\r\n":                                otherProtocol,
+		"-ERR unknown command\r\n":                               otherProtocol,
+		"R":                                                      otherProtocol,
 	} {
 		if got := protocol([]byte(text)); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
+			t.Errorf("%q: %s, want %s", text, got.Speaker, want.Speaker)
 		}
 	}
 	name, connection, ok := heardOf("\x49\x00\x00\x00" + version).Greeting()

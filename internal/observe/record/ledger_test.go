@@ -55,7 +55,14 @@ func TestLedgerInParts(t *testing.T) {
 	if err := errors.Join(w.Acknowledged("worker/0", 1, acks[:400]), w.Acknowledged("worker/1", 1, acks[400:]), w.Persisted(each(rows...)), w.Seal(someFacts(StateAbsent))); err != nil {
 		t.Fatal(err)
 	}
-	want := ledger.Compare(acks, rows)
+	whole := ledger.NewMatcher()
+	for _, e := range acks {
+		whole.Add(ledger.Acknowledged, e)
+	}
+	for _, e := range rows {
+		whole.Add(ledger.Persisted, e)
+	}
+	want := whole.Comparison()
 	if want.Missing != 200 || want.Duplicated != 200 || want.Unacknowledged != 200 {
 		t.Fatalf("compared at once: %+v", want)
 	}

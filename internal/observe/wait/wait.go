@@ -3,6 +3,7 @@
 package wait
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"slices"
@@ -136,15 +137,9 @@ func About(s Server, event, class string) Class {
 	if !ok || e.Class != class {
 		return about // a session's state, or a row lock that is reported as engine work
 	}
-	about.Meaning = e.Meaning
-	if e.Confirm != "" {
-		about.Confirm = e.Confirm
-	}
+	about.Meaning, about.Confirm, about.Remedy = e.Meaning, cmp.Or(e.Confirm, about.Confirm), cmp.Or(e.Remedy, about.Remedy)
 	if e.Experiments != nil {
 		about.Experiments = e.Experiments
-	}
-	if e.Remedy != "" {
-		about.Remedy = e.Remedy
 	}
 	return about
 }

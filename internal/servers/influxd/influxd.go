@@ -199,39 +199,37 @@ var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, T
 
 // Ping fails unless a server answers on the port.
 func (s *Server) Ping(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s.Port)+"/ping", http.NoBody)
-	if err != nil {
-		return err
+	resp, _, err := s.do(ctx, http.MethodGet, "/ping", nil)
+	if err == nil && resp.StatusCode != http.StatusNoContent {
+		err = fmt.Errorf("GET %s/ping: %s", address(s.Port), resp.Status)
 	}
-	resp, err := direct.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("GET %s/ping: %s", address(s.Port), resp.Status)
-	}
-	return nil
+	return err
 }
 
 func address(port int) string { return "http://" + process.Address(port) }
 
+// do sends a request as the administrator, and returns the response with what was read of it.
+func (s *Server) do(ctx context.Context, method, path string, form url.Values) (resp *http.Response, body []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, address(s.Port)+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, nil, err
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.SetBasicAuth(User, s.Password)
+	}
+	if resp, err = direct.Do(req); err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return resp, body, err
+}
+
 // query executes one statement. Its errors do not quote it, as it may hold a
 // password.
 func (s *Server) query(ctx context.Context, statement string) error {
-	form := url.Values{"q": {statement}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address(s.Port)+"/query", strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.SetBasicAuth(User, s.Password)
-	resp, err := direct.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	resp, body, err := s.do(ctx, http.MethodPost, "/query", url.Values{"q": {statement}})
 	if err != nil {
 		return err
 	}

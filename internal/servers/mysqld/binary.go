@@ -1,6 +1,7 @@
 package mysqld
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/servers/statefile"
 )
 
@@ -68,9 +71,7 @@ func Find() []Binary {
 			add(filepath.Join(folder, name))
 		}
 	}
-	slices.SortStableFunc(found[keep:], func(a, b Binary) int {
-		return rank(a.Flavour) - rank(b.Flavour)
-	})
+	slices.SortStableFunc(found[keep:], func(a, b Binary) int { return rank(a.Flavour) - rank(b.Flavour) })
 	return found
 }
 
@@ -142,16 +143,15 @@ func Probe(path string) (Binary, error) {
 	if err != nil {
 		return Binary{}, fmt.Errorf("probe server: %w", err)
 	}
+	var b Binary
 	out, err := exec.CommandContext(ctx, path, "--no-defaults", "--version").Output()
-	if err != nil {
-		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
+	if err == nil {
+		b, err = parseVersion(string(out))
 	}
-	b, err := parseVersion(string(out))
-	if err != nil {
-		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
+	if err == nil {
+		b.Path, err = filepath.Abs(path) // the server may be started again from another folder
 	}
-	// Absolute: the server may be started again from another folder.
-	if b.Path, err = filepath.Abs(path); err != nil {
+	if err != nil {
 		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
 	}
 	return b, nil
@@ -168,4 +168,68 @@ func parseVersion(out string) (Binary, error) {
 		b.Flavour = MariaDB
 	}
 	return b, nil
+}
+
+// consequences are error lines that only follow from an earlier error.
+var consequences = []string{
+	"Aborting", "Data Dictionary initialization failed", "Failed to initialize DD Storage Engine",
+	"DD Storage Engine", "Plugin initialization aborted", "init function returned error",
+	"registration as a STORAGE ENGINE failed", "Unknown/unsupported storage engine: InnoDB",
+	"The designated data directory", "The newly created data directory",
+	"WSREP: wsrep::connect(",
+}
+
+var (
+	// errorLine matches the level, then MySQL's code and subsystem.
+	errorLine = regexp.MustCompile(`\[ERROR\] (?:\[MY-\d+\] )?(?:\[\w+\] )?(.*)`)
+	// bootstrapLine is a statement that failed while a data folder was initialised.
+	bootstrapLine = regexp.MustCompile(`^ERROR: (.*)`)
+)
+
+// lastError returns the last error in a server's log that does not only repeat an
+// earlier one, else the last line, else "".
+func lastError(log string) string {
+	var found, consequence, line string
+	for l := range strings.Lines(log) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		line = l
+		m := errorLine.FindStringSubmatch(l)
+		if m == nil {
+			m = bootstrapLine.FindStringSubmatch(l)
+		}
+		switch {
+		case m == nil:
+		case slices.ContainsFunc(consequences, func(c string) bool { return strings.Contains(m[1], c) }):
+			consequence = m[1]
+		default:
+			found = m[1]
+		}
+	}
+	return shorten(cmp.Or(found, consequence, line))
+}
+
+// shorten keeps an error on one line of a terminal.
+func shorten(s string) string {
+	const most = 300
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}
+
+// failure is the error of a server that has ended: its last logged error, or its exit
+// status, and the path of the log. Passwords are masked, as servers quote statements that
+// they cannot execute.
+func failure(what string, log *process.Log, ended error) error {
+	// Before the line is shortened, which could leave a part of a password.
+	logged := lastError(mask.Text(log.Written()))
+	switch {
+	case logged != "":
+		return fmt.Errorf("%s: %s (log: %s)", what, logged, log.Name())
+	case ended != nil:
+		return fmt.Errorf("%s: %w (log: %s)", what, ended, log.Name())
+	}
+	return fmt.Errorf("%s: it ended without a message (log: %s)", what, log.Name())
 }

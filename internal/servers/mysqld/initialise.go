@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/mask"
-	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/servers/statefile"
 )
 
@@ -71,7 +70,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	if err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
 	}
-	if err := l.runInit(ctx, cmd); err != nil {
+	if _, err := l.toEnd(ctx, "initialise data folder", initTimeout, cmd); err != nil {
 		return account{}, err
 	}
 	// The account first: a data folder without it could not be used.
@@ -158,28 +157,75 @@ func mariadbShare(path string) (string, error) {
 		mariadbScripts[0], filepath.Join(prefix, "share"))
 }
 
-// runInit runs the command to its end, or until ctx ends.
-func (l layout) runInit(ctx context.Context, cmd *exec.Cmd) error {
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
-	defer cancel()
-	log, err := process.OpenLog(l.log())
+// Exists reports whether a folder has the data of a server.
+func Exists(dir string) (bool, error) {
+	l, err := at(dir)
+	if err != nil {
+		return false, err
+	}
+	return exists(l.data())
+}
+
+// Copy copies the data and the password of a server that is stopped into another folder,
+// whose data, if it has any, it replaces. The copy is another server: without the files of omit,
+// which are patterns in the data folder, and without the identity of the first.
+func Copy(from, to string, omit ...string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("copy database %s: %w", from, err)
+		}
+	}()
+	source, err := at(from)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }()
-	cmd.Stdout, cmd.Stderr = log.File, log.File
-	cmd.Env = process.Environment()
-	child, err := process.Start(cmd, process.Tied)
+	l, err := at(to)
 	if err != nil {
-		return fmt.Errorf("initialise data folder: %w", err)
+		return err
 	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("initialise data folder: %w", context.Cause(ctx)), child.Kill())
+	if err := l.make(); err != nil {
+		return err
 	}
-	if err := child.Err(); err != nil {
-		return failure("initialise data folder", log, err)
+	for _, one := range []layout{source, l} {
+		lock, err := one.takeLock()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = lock.Close() }()
 	}
-	return nil
+	if err := l.removeStaging(); err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(l.dir, stagingPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	data := filepath.Join(staging, "data")
+	// os.CopyFS keeps neither owners, modes nor holes.
+	if out, err := exec.Command("cp", "-aT", "--reflink=auto", "--sparse=always", source.data(), data).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	for _, pattern := range append(omit, "auto.cnf") { // MySQL's UUID of the server
+		files, err := filepath.Glob(filepath.Join(data, pattern))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := os.RemoveAll(f); err != nil {
+				return err
+			}
+		}
+	}
+	var a account
+	if err := statefile.Read(source.account(), &a); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(l.data()); err != nil {
+		return err
+	}
+	if err := statefile.Write(l.account(), a); err != nil {
+		return err
+	}
+	return os.Rename(data, l.data())
 }

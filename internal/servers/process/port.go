@@ -112,7 +112,6 @@ func CheckPort(port int) error {
 	return nil
 }
 
-// bind binds a socket to the port, and closes it.
 func bind(port int) error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"assay.dev/assay/internal/observe/database"
+	"assay.dev/assay/internal/observe/collect/pi"
 	"assay.dev/assay/internal/testing/databasetest"
 )
 
@@ -40,13 +40,13 @@ func StartRouter() (*Router, error) {
 func (r *Router) Close() { r.http.Close() }
 
 // Serve starts a server with one instance for this test.
-func (r *Router) Serve(t testing.TB) (*Server, database.Insights) {
+func (r *Router) Serve(t testing.TB) (*Server, pi.Instance) {
 	t.Helper()
 	s := Serve(t)
 	s.Resource = "db-" + t.Name()
 	r.servers.Store(s.Resource, s)
 	t.Cleanup(func() { r.servers.Delete(s.Resource) })
-	return s, database.Insights{Resource: s.Resource, Region: Region}
+	return s, pi.Instance{Resource: s.Resource, Region: Region}
 }
 
 // ServeHTTP forwards a request.

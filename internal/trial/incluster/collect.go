@@ -22,7 +22,7 @@ import (
 
 	"assay.dev/assay/internal/cluster"
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/doctor/probe"
+	"assay.dev/assay/internal/doctor"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/record"
 )
@@ -70,7 +70,7 @@ func CheckFolder(dir string) error {
 	if err := record.CheckEmpty(dir); err != nil {
 		return err
 	}
-	if err := probe.ExamineFolder(dir).Err; err != nil {
+	if err := doctor.ExamineFolder(dir).Err; err != nil {
 		return hint.With(fmt.Errorf("create run folder: %w", err), "name another folder with --out")
 	}
 	return nil

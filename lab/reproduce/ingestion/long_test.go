@@ -76,7 +76,7 @@ func TestLongIngestion(t *testing.T) {
 		Options: reproduce.Options{
 			Dir: t.TempDir(), Quick: true, Seed: 1,
 			Shared: run.Options{
-				File: file, Workers: 1, DSN: dsn.FormatDSN(), Executable: executable,
+				Task: run.Task{File: file, Workers: 1}, System: run.System{DSN: dsn.FormatDSN()}, Executable: executable,
 				Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 			},
 			Console: &trial.Console{W: os.Stderr, Once: true},

@@ -18,12 +18,12 @@ import (
 // Each family has its own collector, and an invalid DSN is rejected without printing its
 // password.
 func TestCollectors(t *testing.T) {
-	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop").(*mysql.Collector); !ok {
-		t.Errorf("the collector of MySQL is %T", c)
+	if d, ok := databases.Of("u:p@tcp(127.0.0.1:1)/shop").(mysql.Driver); !ok {
+		t.Errorf("the driver of MySQL is %T", d)
 	}
 	for _, scheme := range []string{"postgres", "postgresql"} {
-		if c, ok := databases.New(scheme + "://u:p@127.0.0.1:1/shop").(*postgres.Collector); !ok {
-			t.Errorf("the collector of PostgreSQL is %T", c)
+		if d, ok := databases.Of(scheme + "://u:p@127.0.0.1:1/shop").(postgres.Driver); !ok {
+			t.Errorf("the driver of PostgreSQL is %T", d)
 		}
 	}
 	for _, dsn := range []string{"u:secret@tcp(127.0.0.1:1)/shop", "postgres://u:secret@127.0.0.1:1/shop", "secret", "postgres://u:sec/ret@x:secret"} {

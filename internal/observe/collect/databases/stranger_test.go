@@ -97,7 +97,7 @@ func TestStrangerAtTheDSN(t *testing.T) {
 				defer cancel()
 				c.want = "no answer"
 			}
-			err = database.Ping(ctx, db)
+			err = db.Ping(ctx)
 			if err == nil {
 				t.Fatal("it is a database")
 			}
@@ -143,7 +143,7 @@ func TestProxyByItsName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := database.Ping(t.Context(), db); !errors.Is(err, database.ErrPooler) || !strings.Contains(err.Error(), "RDS Proxy") {
+			if err := db.Ping(t.Context()); !errors.Is(err, database.ErrPooler) || !strings.Contains(err.Error(), "RDS Proxy") {
 				t.Errorf("%s: %v", host, err)
 			}
 			_ = db.Close()

@@ -58,18 +58,14 @@ type polledGauge struct {
 	failing bool // the last reading failed; used by Start, then by the polling goroutine only
 }
 
-// gauges returns all gauges that the options define.
-func (o Options) gauges() []*polledGauge {
-	all := o.replicas()
-	if b := o.binlogReader(); b != nil {
-		all = append(all, b)
-	}
-	if c := o.consumerLag(); c != nil {
-		all = append(all, c)
-	}
-	all = append(all, o.named()...)
-	if p := o.persistLag(); p != nil {
-		all = append(all, p)
+// kinds are the kinds of gauges, in the order in which they are read.
+var kinds = []func(Options) []*polledGauge{
+	Options.replicas, Options.binlogReader, Options.consumerLag, Options.named, Options.persistLag,
+}
+
+func (o Options) gauges() (all []*polledGauge) {
+	for _, kind := range kinds {
+		all = append(all, kind(o)...)
 	}
 	return all
 }
@@ -189,7 +185,6 @@ func (g *polledGauge) poll(ctx context.Context) {
 	}
 }
 
-// record records the result of a reading.
 func (g *polledGauge) record(v float64, err error) {
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
 		err = fmt.Errorf("%g is not a valid reading", v) // binlog readers report -1 before they have read anything
@@ -223,7 +218,6 @@ func (c *Collector) points() (all []metric.Point) {
 	return all
 }
 
-// Close disconnects.
 func (c *Collector) Close() error {
 	for _, g := range slices.Backward(c.gauges) {
 		g.close()

@@ -6,5 +6,6 @@
 // Input: a profile, DSNs of replicas and of their source, ASSAY_KAFKA, the URL of the
 // service's metrics or a list of its instances. Output: one frame per second and source with
 // the largest reading of that second; a second in which nothing could be read has no value.
-// It writes to none of the systems that it reads.
+// It writes to none of the systems that it reads. A further kind of gauge is a reader, and a
+// line in kinds: the preflight and runs ask for all of them.
 package gauge

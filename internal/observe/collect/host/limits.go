@@ -1,14 +1,19 @@
 package host
 
 import (
+	"bufio"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/internal/observe/collect/quota"
+	"assay.dev/assay/internal/observe/record"
 )
 
 // Limits is what a process may use on this machine.
@@ -88,4 +93,114 @@ func Namespace() string {
 		return boot + " " + ids
 	}
 	return ""
+}
+
+// cgroupFiles names the memory files of a cgroup version, and the field of memory.stat
+// with inactive files.
+type cgroupFiles struct{ base, limit, used, inactive string }
+
+var (
+	cgroup2 = cgroupFiles{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
+	cgroup1 = cgroupFiles{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+)
+
+// cgroupMemory is the memory in bytes that the limits of this process's cgroups, version
+// 2 or 1, leave free: the minimum of all; not ok if there is no limit. Inactive file
+// pages count as free, since the kernel reclaims them first. root is "/", except in
+// tests.
+func cgroupMemory(root string) (left int64, ok bool) {
+	proc, err := procfs.NewFS(filepath.Join(root, "proc"))
+	if err != nil {
+		return 0, false
+	}
+	self, err := proc.Self()
+	if err != nil {
+		return 0, false
+	}
+	quota.Groups(root, self.PID, "memory", func(version int, group string) {
+		files := cgroup1
+		if version == 2 {
+			files = cgroup2
+		}
+		// A limit applies to all descendants too. In a container the path may be the
+		// host's: then the root of the mounted hierarchy is this process's cgroup.
+		quota.Ancestors(group, func(dir string) {
+			if free, found := files.free(filepath.Join(root, files.base, dir)); found && (!ok || free < left) {
+				left, ok = free, true
+			}
+		})
+	})
+	return left, ok
+}
+
+// unlimited is a lower bound of the value that means "no limit" in version 1, and more
+// than any machine has.
+const unlimited = 1 << 60
+
+// free is the memory that the limit of one cgroup leaves; not ok if it has none.
+func (f cgroupFiles) free(dir string) (int64, bool) {
+	limit, err := number(filepath.Join(dir, f.limit))
+	if err != nil || limit >= unlimited {
+		return 0, false
+	}
+	used, err := number(filepath.Join(dir, f.used))
+	if err != nil {
+		return 0, false
+	}
+	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat")) // optional: without it inactive files count as used
+	for line := range strings.Lines(string(stat)) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == f.inactive {
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+				used -= n
+			}
+		}
+	}
+	return max(0, limit-max(0, used)), true
+}
+
+// number reads a file with one number. "max" is an error.
+func number(path string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// Describe returns a description of this machine. Fields that cannot be read are
+// empty.
+func Describe() record.Host {
+	h := record.Host{OS: system("/etc/os-release"), CPU: runtime.GOARCH, CPUs: cpus()}
+	h.Name, _ = os.Hostname()
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		h.Kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return h
+	}
+	// Not every architecture has model names.
+	if info, err := proc.CPUInfo(); err == nil && len(info) > 0 && info[0].ModelName != "" {
+		h.CPU = info[0].ModelName
+	}
+	if m, err := proc.Meminfo(); err == nil && m.MemTotal != nil {
+		h.Memory = int64(*m.MemTotal) * kibibyte
+	}
+	return h
+}
+
+// system returns the distribution's name from a file in the format of os-release(5).
+func system(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return runtime.GOOS
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "PRETTY_NAME="); ok {
+			return strings.Trim(name, `"'`)
+		}
+	}
+	return runtime.GOOS
 }

@@ -1,6 +1,13 @@
 package host
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -100,4 +107,118 @@ func (w *process) throttled(p *points, name string) {
 	if s, ok := w.quota.Read(); ok {
 		p.increase(metric.CgroupThrottled, s, "process", name)
 	}
+}
+
+// descendants returns all descendants of a process, because some servers have a process
+// per session. It is empty if the kernel does not list children.
+func descendants(pid int) (all []int) {
+	// Each thread has its own list.
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	for _, thread := range threads {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(append(all, child), descendants(child)...)
+			}
+		}
+	}
+	return all
+}
+
+// cpuTime returns the CPU time, in s, of the process and its descendants, including ended
+// ones. A process that is just ending may be missed in one reading, so the result is never
+// less than the last one.
+func (w *process) cpuTime(own procfs.ProcStat, children []int, fs procfs.FS) float64 {
+	sum := cpuTimeWithEnded(own)
+	for _, pid := range children {
+		if p, err := fs.Proc(pid); err == nil {
+			if stat, err := p.Stat(); err == nil {
+				sum += cpuTimeWithEnded(stat)
+			}
+		}
+	}
+	w.cpu = max(w.cpu, sum)
+	return w.cpu
+}
+
+// cpuTimeWithEnded returns the CPU time, in s, of a process and of its children that have
+// ended.
+func cpuTimeWithEnded(s procfs.ProcStat) float64 {
+	const ticksPerSecond = 100 // on every architecture that Go supports
+	return s.CPUTime() + float64(s.CUTime+s.CSTime)/ticksPerSecond
+}
+
+// The state of a process is sampled at intervals of minInterval to maxInterval, which vary
+// so that a process that is stopped periodically is not sampled in step with it.
+const (
+	minInterval = 20 * time.Millisecond
+	maxInterval = 60 * time.Millisecond
+)
+
+// stops samples whether the service and the database are stopped: by a signal, or by a
+// debugger. A stopped process is in no run queue and uses no CPU, so that nothing else of
+// what the kernel accounts for shows it.
+type stops struct {
+	proc procfs.FS
+	pids func() map[string]int
+
+	mu   sync.Mutex
+	seen map[string]sampledState
+}
+
+// sampledState counts the samples of a process since the last reading.
+type sampledState struct{ samples, stopped int }
+
+func (s *stops) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(minInterval + rand.N(maxInterval-minInterval)):
+			s.sample()
+		}
+	}
+}
+
+func (s *stops) sample() {
+	pids := s.pids()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range []string{metric.SourceService, metric.SourceDatabase} {
+		pid, ok := pids[name]
+		if !ok {
+			continue
+		}
+		p, err := s.proc.Proc(pid)
+		if err != nil {
+			continue
+		}
+		stat, err := p.Stat()
+		if err != nil {
+			continue
+		}
+		now := s.seen[name]
+		now.samples++
+		if stat.State == "T" || stat.State == "t" {
+			now.stopped++
+		}
+		s.seen[name] = now
+	}
+}
+
+// points reports the time for which the processes were stopped since the last reading,
+// elapsed s ago.
+func (s *stops) points(p *points, elapsed float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, n := range s.seen {
+		p.increase(metric.ProcessStopped, elapsed*float64(n.stopped)/float64(n.samples), "process", name)
+	}
+	clear(s.seen)
 }

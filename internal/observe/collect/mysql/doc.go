@@ -1,7 +1,7 @@
 // Package mysql is the driver for MySQL 8 and 9, MariaDB and Aurora MySQL. It opens
 // databases and collects from a server over one connection: active sessions and their
 // waits ten times per second, status counters and statement times once per second.
-// The differences between the flavours are data (flavour.go).
+// The differences between the flavours are data (driver.go).
 //
 // Input: a DSN as go-sql-driver/mysql defines it, with two additional parameters for
 // a CA file and for AWS IAM tokens; its user may read performance_schema. Output: one
@@ -11,5 +11,5 @@
 //
 // A run switches on the performance_schema instruments that it needs, after it has marked
 // them in the server itself (setup.go). The last run on a server restores what is marked
-// (restore.go); runs know of each other by locks of the server (runs.go).
+// (restore.go); runs know of each other by locks of the server (same file).
 package mysql

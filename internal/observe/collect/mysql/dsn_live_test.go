@@ -12,7 +12,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/mysql"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/databasetest"
 	"assay.dev/assay/internal/testing/mysqldtest"
@@ -29,12 +28,12 @@ func onlyItsAuthority(t *testing.T, b *bench, trusted databasetest.Authority) {
 		}
 		c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
 		c.Params = map[string]string{"tlsCA": bundle}
-		db, err := databases.Open(c.FormatDSN())
+		db, err := databases.OpenSQL(c.FormatDSN())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.Close() }()
-		if err := database.Ping(t.Context(), db); err != nil {
+		if err := db.Ping(t.Context()); err != nil {
 			return err
 		}
 		var name, cipher string
@@ -60,12 +59,12 @@ func TestServerWithoutTLS(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)
 	server := mysqldtest.StartInMemory(t, "mariadb", "--skip-ssl")
-	db, err := databases.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
+	db, err := databases.OpenSQL(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if err := database.Ping(t.Context(), db); err == nil || !strings.Contains(hint.Of(err), "switch TLS on") {
+	if err := db.Ping(t.Context()); err == nil || !strings.Contains(hint.Of(err), "switch TLS on") {
 		t.Errorf("%v", err)
 	}
 }
@@ -81,7 +80,7 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	}
 	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
 	proxy.Lifetime = 3 * time.Second
-	db, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
+	db, err := databases.OpenSQL("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,12 +120,12 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 		t.Errorf("an expired token: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
-	forged, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
+	forged, err := databases.OpenSQL("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = forged.Close() }()
-	if err := database.Ping(t.Context(), forged); err == nil || databases.Reason(err) != "Access denied for user" {
+	if err := forged.Ping(t.Context()); err == nil || databases.Reason(err) != "Access denied for user" {
 		t.Errorf("a token signed with another key: %v", err)
 	}
 }

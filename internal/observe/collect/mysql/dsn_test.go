@@ -77,12 +77,12 @@ func TestTokensWithoutCredentials(t *testing.T) {
 	databasetest.UseIdentity(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	db, err := databases.Open("assay@tcp(127.0.0.1:1)/?iamRegion=eu-west-1&tls=true")
+	db, err := databases.OpenSQL("assay@tcp(127.0.0.1:1)/?iamRegion=eu-west-1&tls=true")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	err = database.Ping(t.Context(), db)
+	err = db.Ping(t.Context())
 	if err == nil || databases.Reason(err) != "no AWS credentials for an IAM token" || !strings.Contains(hint.Of(err), "aws sts get-caller-identity") {
 		t.Errorf("%v; hint %q", err, hint.Of(err))
 	}
@@ -117,12 +117,12 @@ func TestPoolerNamesItself(t *testing.T) {
 			}
 			return nil
 		})
-		db, err := databases.Open("u:p@tcp(" + address + ")/shop?sql_mode=%27ANSI%27")
+		db, err := databases.OpenSQL("u:p@tcp(" + address + ")/shop?sql_mode=%27ANSI%27")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		err = database.Ping(t.Context(), db)
+		err = db.Ping(t.Context())
 		if errors.Is(err, database.ErrPooler) != (want != "") || want == "" && err != nil || want != "" && !strings.Contains(err.Error(), "("+want+") answers there, not the server: it names itself") {
 			t.Errorf("%q: %v", want, err)
 		}

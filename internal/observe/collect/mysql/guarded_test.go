@@ -39,7 +39,7 @@ func serverThat(t *testing.T, answer func(text string) [][]byte) (dsn string) {
 
 func opened(t *testing.T, dsn string) *database.DB {
 	t.Helper()
-	db, err := databases.Open(dsn)
+	db, err := databases.OpenSQL(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestPanicOfTheDriver(t *testing.T) {
 		}
 	}
 	dsn := serverThat(t, func(string) [][]byte { return tooShort })
-	if err := database.Ping(t.Context(), opened(t, dsn)); err == nil || databases.Reason(err) != "what it answers cannot be read" {
+	if err := opened(t, dsn).Ping(t.Context()); err == nil || databases.Reason(err) != "what it answers cannot be read" {
 		t.Errorf("ping: %v", err)
 	}
 	if _, err := (mysql.Driver{}).Examine(t.Context(), dsn); err == nil {
@@ -118,7 +118,7 @@ func TestColumnsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, answer := range [][]byte{{0xfe, 0, 0, 0, 0, 0, 1, 0, 0}, {0xfe, 0, 0, 0, 0, 0, 0, 0, 0x40}} {
 		dsn := serverThat(t, func(string) [][]byte { return [][]byte{answer} })
-		if err := database.Ping(t.Context(), opened(t, dsn)); err == nil {
+		if err := opened(t, dsn).Ping(t.Context()); err == nil {
 			t.Errorf("%x is accepted", answer)
 		}
 	}

@@ -69,16 +69,16 @@ func collectorConnection(t *testing.T, b *bench) int {
 // What was enabled before stays enabled, and an instrument that was enabled but not timed
 // is so again.
 func instrumentsAreRestored(t *testing.T, b *bench) {
-	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
-		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
+	ways := map[string]func(t *testing.T, b *bench, c sampling.Collector){
+		"after a run": func(t *testing.T, b *bench, c sampling.Collector) {
 			r := samplingtest.Start(t, c)
 			r.Await(t, 1)
 			if _, err := r.Stop(t); err != nil {
 				t.Error(err)
 			}
 		},
-		"without a run": func(*testing.T, *bench, *mysql.Collector) {},
-		"connection killed": func(t *testing.T, b *bench, c *mysql.Collector) {
+		"without a run": func(*testing.T, *bench, sampling.Collector) {},
+		"connection killed": func(t *testing.T, b *bench, c sampling.Collector) {
 			mysqldtest.Exec(t, b.db, fmt.Sprintf("KILL %d", collectorConnection(t, b)))
 		},
 	}

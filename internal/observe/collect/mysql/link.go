@@ -12,25 +12,17 @@ import (
 	code "github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/observe/metric"
 )
 
-const (
-	// statementTimeout bounds the execution of one of the collector's statements on the
-	// server. A sample takes a few milliseconds, so only an overloaded server reaches it.
-	statementTimeout = 500 * time.Millisecond
-	// changeTimeout bounds what is executed once, and changes what the server measures. A
-	// server without CPU takes its time for it.
-	changeTimeout = 3 * time.Second
-	// grace is how much longer the response may take before the connection is closed.
-	grace = 250 * time.Millisecond
-	// connectTimeout bounds connecting, including the setup of the session.
-	connectTimeout = time.Second
-)
+// changeTimeout bounds what is executed once, and changes what the server measures. A
+// server without CPU takes its time for it.
+const changeTimeout = 3 * time.Second
 
 // sessionSettings set up a session of either flavour, beside what all sessions have
-// (session.go). Further settings are those of the flavour (flavour.go).
+// (connect.go). Further settings are those of the flavour (driver.go).
 const sessionSettings = "SET SESSION lock_wait_timeout = 1, long_query_time = 31536000," +
 	// A client that is gone without a trace, as when its machine lost power, must not be taken
 	// for a run for hours. A collector is never idle for so long.
@@ -61,7 +53,7 @@ func newLink(dsn string) (*link, error) {
 	c.InterpolateParams = true // one round trip per statement
 	c.MultiStatements = false
 	c.ConnectionAttributes = "program_name:assay"
-	c.Timeout = connectTimeout
+	c.Timeout = sampling.ConnectTimeout
 	c.ReadTimeout, c.WriteTimeout = 4*time.Second, 4*time.Second // longer than the deadlines below, which apply first
 	return l, nil
 }
@@ -71,7 +63,7 @@ func (l *link) open(ctx context.Context) error {
 	if l.conn != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sampling.ConnectTimeout)
 	defer cancel()
 	var err error
 	l.db = sql.OpenDB(connector{l.config, &database.Intake{}})
@@ -94,7 +86,7 @@ func (l *link) open(ctx context.Context) error {
 // its last statement, which must neither pile up nor enable instruments while they are being
 // restored. Only an error that breaks the connection is returned.
 func (l *link) killLost(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sampling.ConnectTimeout)
 	defer cancel()
 	for range 10 {
 		var got, lost sql.NullInt64
@@ -143,13 +135,13 @@ func (l *link) setUpSession(ctx context.Context) error {
 	return nil
 }
 
-// query runs one statement and calls each for every row. After statementTimeout plus
+// query runs one statement and calls each for every row. After sampling.StatementTimeout plus
 // grace it closes the connection.
 func (l *link) query(ctx context.Context, statement string, args []any, each func(*sql.Rows) error) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, sampling.StatementTimeout+sampling.Grace)
 	defer cancel()
 	rows, err := l.conn.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -166,8 +158,46 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.dropIfBroken(err)
 }
 
-func (l *link) queryNumber(ctx context.Context, query string) (v float64, err error) {
-	err = l.query(ctx, query, nil, func(rows *sql.Rows) error { return rows.Scan(&v) })
+// orZero scans a column into a value, NULL as its zero value.
+func orZero[T any](into *T) sql.Scanner { return nullable[T]{into} }
+
+type nullable[T any] struct{ into *T }
+
+// Scan scans.
+func (n nullable[T]) Scan(v any) error {
+	var null sql.Null[T]
+	err := null.Scan(v)
+	*n.into = null.V
+	return err
+}
+
+// pairs adds the rows of a query for names and values to a map.
+func (l *link) pairs(ctx context.Context, into map[string]string, statement string, args ...any) error {
+	return l.query(ctx, statement, args, func(rows *sql.Rows) error {
+		var name, value string
+		err := rows.Scan(&name, &value)
+		into[name] = value
+		return err
+	})
+}
+
+// values reads the only column of a query's rows.
+func values[T any](ctx context.Context, l *link, statement string, args ...any) (all []T, err error) {
+	err = l.query(ctx, statement, args, func(rows *sql.Rows) error {
+		var v T
+		err := rows.Scan(orZero(&v))
+		all = append(all, v)
+		return err
+	})
+	return all, err
+}
+
+// value reads the only column of a query's only row; zero if it has none.
+func value[T any](ctx context.Context, l *link, statement string, args ...any) (v T, err error) {
+	all, err := values[T](ctx, l, statement, args...)
+	if len(all) > 0 {
+		v = all[0]
+	}
 	return v, err
 }
 
@@ -176,7 +206,7 @@ func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout+sampling.Grace)
 	defer cancel()
 	_, err := l.conn.ExecContext(ctx, l.flavour.change+statement, args...)
 	return l.dropIfBroken(err)
@@ -188,7 +218,7 @@ func (l *link) roundTrip(ctx context.Context) []metric.Point {
 	if l.conn == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, sampling.StatementTimeout+sampling.Grace)
 	defer cancel()
 	begin := time.Now()
 	if err := l.conn.PingContext(ctx); err != nil {

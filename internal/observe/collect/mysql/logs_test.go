@@ -137,7 +137,7 @@ func hostileDefaults(t *testing.T, b *bench) {
 	}
 	open := func() *database.DB {
 		t.Helper()
-		db, err := databases.Open(with(t, dsn, func(c *driver.Config) {
+		db, err := databases.OpenSQL(with(t, dsn, func(c *driver.Config) {
 			c.Params = map[string]string{"autocommit": "0", "time_zone": "'+07:00'"} // as a service may want it
 		}))
 		if err != nil {
@@ -196,7 +196,7 @@ func setupRowsWith(t *testing.T, b *bench, dsn string) map[string]string {
 // columns, is read however it is sent.
 func largeAnswers(t *testing.T, b *bench) {
 	for _, parameter := range []string{"", "compress=true", "tls=skip-verify", "tls=preferred", "tls=skip-verify&compress=true"} {
-		db, err := databases.Open(b.dsn + "?" + parameter)
+		db, err := databases.OpenSQL(b.dsn + "?" + parameter)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay.dev/assay/internal/observe/collect/mysql"
+	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/servers/mysqld"
 	"assay.dev/assay/internal/testing/mysqldtest"
@@ -87,7 +88,7 @@ func scan() string {
 }
 
 // collector returns a collector that is closed at the end of the test.
-func collector(t *testing.T, dsn string) *mysql.Collector {
+func collector(t *testing.T, dsn string) sampling.Collector {
 	t.Helper()
 	c := mysql.New(dsn)
 	t.Cleanup(func() {
@@ -98,7 +99,7 @@ func collector(t *testing.T, dsn string) *mysql.Collector {
 	return c
 }
 
-func started(t *testing.T, dsn string) *mysql.Collector {
+func started(t *testing.T, dsn string) sampling.Collector {
 	t.Helper()
 	c := collector(t, dsn)
 	if err := c.Start(t.Context()); err != nil {

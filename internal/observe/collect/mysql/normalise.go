@@ -2,7 +2,11 @@ package mysql
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
+
+	"assay.dev/assay/internal/observe/collect/sampling"
 )
 
 // normalise replaces the literals of a statement by ? and removes all differences from
@@ -153,7 +157,6 @@ func quotedLength(text string) int {
 	return len(text)
 }
 
-// wordLength returns the length of the word at the start of text.
 func wordLength(text string) int {
 	length := 0
 	for length < len(text) && isWord(text[length]) {
@@ -178,4 +181,15 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // isWord reports whether c may be part of a name, as all bytes above ASCII may.
 func isWord(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$' || c >= 0x80
+}
+
+// textDigest replaces the server's digest on MariaDB. It is the same for the text of a
+// running statement and the DIGEST_TEXT of finished ones, so that samples and
+// statement times can be joined.
+func textDigest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256(normalise(text))
+	return hex.EncodeToString(sum[:])[:sampling.DigestDigits]
 }

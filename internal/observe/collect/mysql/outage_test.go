@@ -139,7 +139,7 @@ func abandonedSession(t *testing.T, b *bench) {
 // locks: an UPDATE, and queries with and without arguments.
 func givenUpStatements(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "CREATE USER 'hasty'@'%' IDENTIFIED BY 'r'", "GRANT ALL ON shop.* TO 'hasty'@'%'")
-	db, err := databases.Open(with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "hasty", "r" }))
+	db, err := databases.OpenSQL(with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "hasty", "r" }))
 	if err != nil {
 		t.Fatal(err)
 	}

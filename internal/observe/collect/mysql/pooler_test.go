@@ -40,12 +40,12 @@ func TestPoolerIsRefused(t *testing.T) {
 				if err := other.QueryRow(settings).Scan(&before); err != nil {
 					t.Fatal(err)
 				}
-				db, err := databases.Open(at(pooler, "?charset=latin1&sql_mode=%27ANSI%27"))
+				db, err := databases.OpenSQL(at(pooler, "?charset=latin1&sql_mode=%27ANSI%27"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				_, examined := mysql.Driver{}.Examine(t.Context(), at(pooler, ""))
-				for _, err := range []error{database.Ping(t.Context(), db), examined, collector(t, at(pooler, "?charset=latin1")).Start(t.Context())} {
+				for _, err := range []error{db.Ping(t.Context()), examined, collector(t, at(pooler, "?charset=latin1")).Start(t.Context())} {
 					if !errors.Is(err, database.ErrPooler) || !strings.Contains(databases.Reason(err), "a connection pooler ("+named+") answers there") || !strings.HasPrefix(hint.Of(err), "name the server itself") {
 						t.Errorf("%q: %v; %s", name, err, hint.Of(err))
 					}
@@ -56,13 +56,13 @@ func TestPoolerIsRefused(t *testing.T) {
 				}
 			}
 			forwarder, _ := databasetest.AbandoningProxy(t, server)
-			db, err := databases.Open(at(forwarder, "?sql_mode=%27ANSI%27&collation=latin1_swedish_ci"))
+			db, err := databases.OpenSQL(at(forwarder, "?sql_mode=%27ANSI%27&collation=latin1_swedish_ci"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
 			var mode string
-			if err := errors.Join(database.Ping(t.Context(), db), db.QueryRow("SELECT @@SESSION.sql_mode").Scan(&mode)); err != nil || !strings.Contains(mode, "ANSI") {
+			if err := errors.Join(db.Ping(t.Context()), db.QueryRow("SELECT @@SESSION.sql_mode").Scan(&mode)); err != nil || !strings.Contains(mode, "ANSI") {
 				t.Errorf("through a proxy that forwards: %q, %v", mode, err)
 			}
 			started(t, at(forwarder, ""))

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
@@ -80,7 +82,7 @@ func (r *Replica) connect(ctx context.Context, dsn string) (*database.DB, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := database.Ping(ctx, db); err != nil {
+	if err := db.Ping(ctx); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
@@ -164,7 +166,6 @@ func (r *Replica) Lag(ctx context.Context) (float64, error) {
 	return lag.Seconds() * 1000, nil
 }
 
-// Close disconnects.
 func (r *Replica) Close() {
 	for _, db := range []*database.DB{r.reader, r.primary} {
 		if db != nil {
@@ -185,36 +186,80 @@ func firstSupported(ctx context.Context, db *sql.DB, statements []string) (suppo
 
 // row returns the first row of a statement by column name; nil if there is none.
 func row(ctx context.Context, db *sql.DB, statement string) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, statement)
-	if err != nil {
+	all, err := database.Maps(db.QueryContext(ctx, statement))
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // only reads
-	names, err := rows.Columns()
-	if err != nil || !rows.Next() {
-		return nil, errors.Join(err, rows.Err())
-	}
-	values := make([]sql.NullString, len(names))
-	into := make([]any, len(names))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	if err := rows.Scan(into...); err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	for i, name := range names {
-		found[name] = values[i].String
-	}
-	return found, nil
+	return all[0], nil
 }
 
 // column returns the value of a column whose name differs by version.
 func column(status map[string]string, names ...string) string {
-	for _, name := range names {
-		if v, ok := status[name]; ok {
-			return v
+	i := slices.IndexFunc(names, func(name string) bool { _, has := status[name]; return has })
+	return status[names[max(0, i)]]
+}
+
+// position is a position in a binlog.
+type position struct {
+	file   string
+	offset uint64
+}
+
+// compare orders positions of one server. File names end in a number of six digits,
+// and of more digits after 999999.
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(len(p.file), len(q.file)), strings.Compare(p.file, q.file), cmp.Compare(p.offset, q.offset))
+}
+
+// history holds the observed end positions of a binlog. It discards those that the
+// replica has executed.
+type history struct {
+	ends []end
+	last time.Time // of the latest observation
+}
+
+// end is an observed end position. The binlog reached it after since, the time of the
+// observation before it.
+type end struct {
+	position
+	since time.Time
+}
+
+// add records the end of the binlog at now. A position that goes backwards belongs to a
+// new series of files, with which the older ones cannot be compared.
+func (h *history) add(p position, now time.Time) {
+	since := h.last
+	if since.IsZero() {
+		since = now
+	}
+	h.last = now
+	if n := len(h.ends); n > 0 {
+		switch c := p.compare(h.ends[n-1].position); {
+		case c == 0:
+			return
+		case c < 0:
+			h.ends = nil
 		}
 	}
-	return ""
+	h.ends = append(h.ends, end{p, since})
+}
+
+// lag returns the greatest possible age of the oldest transaction that is not executed
+// yet; 0 if the replica has executed everything that was observed. It exceeds the true
+// age by at most the interval between two observations. It is too low only for
+// transactions that were written before the first observation.
+func (h *history) lag(executed position, now time.Time) time.Duration {
+	first := 0
+	for first < len(h.ends) && h.ends[first].compare(executed) <= 0 {
+		first++
+	}
+	if first > 0 && first == len(h.ends) {
+		h.ends = h.ends[first-1:] // add compares the next position with it
+		return 0
+	}
+	h.ends = h.ends[first:]
+	if len(h.ends) == 0 {
+		return 0
+	}
+	return now.Sub(h.ends[0].since)
 }

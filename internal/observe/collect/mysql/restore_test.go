@@ -41,7 +41,7 @@ var mixedSetup = []string{
 // handler is the only instrument that is timed.
 const handler = "wait/io/table/sql/handler"
 
-func closed(t *testing.T, c *mysql.Collector) {
+func closed(t *testing.T, c sampling.Collector) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -118,7 +118,7 @@ func marks(t *testing.T, b *bench) (n int) {
 	return n
 }
 
-func shared(c *mysql.Collector) bool { return slices.Contains(c.Notes(), sampling.SharedServer) }
+func shared(c sampling.Collector) bool { return slices.Contains(c.Notes(), sampling.SharedServer) }
 
 // rights are what the documentation asks for.
 func rights(t *testing.T, b *bench, user string) (dsn string) {
@@ -487,7 +487,7 @@ func nothingIsOnUnmarked(t *testing.T, b *bench) {
 // that it knows of other runs.
 func serverRefuses(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
-	through := func(words ...string) *mysql.Collector {
+	through := func(words ...string) sampling.Collector {
 		t.Helper()
 		return started(t, with(t, b.dsn, func(c *driver.Config) { c.Addr = databasetest.RewritingProxy(t, c.Addr, words...) }))
 	}

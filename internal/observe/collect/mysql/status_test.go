@@ -3,8 +3,8 @@ package mysql
 import (
 	"slices"
 	"testing"
-	"time"
 
+	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/metric"
 )
 
@@ -62,19 +62,18 @@ func TestCommitsNotCounted(t *testing.T) {
 }
 
 func TestStatementIncrease(t *testing.T) {
-	var s statements
+	s := newStatements()
 	key := func(schema, digest string) statementKey { return statementKey{schema, digest} }
-	now := time.Now()
-	if got := s.increase(map[statementKey]totals{key("a", "1"): {10, 100, 7}}, now); len(got) != 0 {
+	if got := s.Increase(map[statementKey]sampling.Usage{key("a", "1"): {Calls: 10, Ms: 100, Rows: 7}}); len(got) != 0 {
 		t.Errorf("the first reading gave %v", got)
 	}
-	got := s.increase(map[statementKey]totals{
-		key("a", "1"): {12, 150, 9},
-		key("b", "1"): {3, 30, 300}, // new in this reading
-		key("a", "2"): {1, 5, 0},
-		key("", ""):   {2, 7, 1}, // statements for which the table has no room
-	}, now)
-	want := map[string]totals{"1": {5, 80, 302}, "2": {1, 5, 0}, "": {2, 7, 1}}
+	got := s.Increase(map[statementKey]sampling.Usage{
+		key("a", "1"): {Calls: 12, Ms: 150, Rows: 9},
+		key("b", "1"): {Calls: 3, Ms: 30, Rows: 300}, // new in this reading
+		key("a", "2"): {Calls: 1, Ms: 5, Rows: 0},
+		key("", ""):   {Calls: 2, Ms: 7, Rows: 1}, // statements for which the table has no room
+	})
+	want := map[string]sampling.Usage{"1": {Calls: 5, Ms: 80, Rows: 302}, "2": {Calls: 1, Ms: 5, Rows: 0}, "": {Calls: 2, Ms: 7, Rows: 1}}
 	if len(got) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -83,10 +82,10 @@ func TestStatementIncrease(t *testing.T) {
 			t.Errorf("digest %q: got %v, want %v", digest, got[digest], w)
 		}
 	}
-	if got := s.increase(map[statementKey]totals{key("a", "1"): {1, 1, 1}}, now); len(got) != 0 {
+	if got := s.Increase(map[statementKey]sampling.Usage{key("a", "1"): {Calls: 1, Ms: 1, Rows: 1}}); len(got) != 0 {
 		t.Errorf("a truncated table gave %v", got)
 	}
-	if got := s.increase(map[statementKey]totals{key("a", "1"): {3, 4, 5}}, now); got["1"] != (totals{2, 3, 4}) {
+	if got := s.Increase(map[statementKey]sampling.Usage{key("a", "1"): {Calls: 3, Ms: 4, Rows: 5}}); got["1"] != (sampling.Usage{Calls: 2, Ms: 3, Rows: 4}) {
 		t.Errorf("after the truncation: %v", got)
 	}
 }

@@ -2,8 +2,10 @@ package pi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/pi"
 	"github.com/aws/aws-sdk-go-v2/service/pi/types"
+	"github.com/aws/smithy-go"
 
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/mask"
@@ -58,7 +61,7 @@ type api struct {
 }
 
 // connect finds region, credentials and endpoint as the SDK does by default.
-func connect(ctx context.Context, instance database.Insights) (*api, error) {
+func connect(ctx context.Context, instance Instance) (*api, error) {
 	var options []func(*config.LoadOptions) error
 	if instance.Region != "" {
 		options = append(options, config.WithRegion(instance.Region))
@@ -68,7 +71,7 @@ func connect(ctx context.Context, instance database.Insights) (*api, error) {
 		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "check that this works here: aws sts get-caller-identity"}
 	}
 	if loaded.Region == "" {
-		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("append it to the resource, like %s%s?region=eu-west-1", database.InsightsScheme, instance.Resource)}
+		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("append it to the resource, like %s%s?region=eu-west-1", scheme, instance.Resource)}
 	}
 	client := pi.NewFromConfig(loaded, func(o *pi.Options) {
 		o.HTTPClient = bounded{o.HTTPClient}
@@ -83,7 +86,6 @@ func connect(ctx context.Context, instance database.Insights) (*api, error) {
 // bounded is a client whose answers end at maxBody.
 type bounded struct{ pi.HTTPClient }
 
-// Do sends a request.
 func (b bounded) Do(req *http.Request) (*http.Response, error) {
 	resp, err := b.HTTPClient.Do(req)
 	if err == nil {
@@ -175,10 +177,56 @@ func addPoints(found map[string]*series, list types.MetricKeyDataPoints, from, t
 	}
 }
 
-// sortedSeries returns the series sorted by their dimensions.
 func sortedSeries(found map[string]*series) (all []series) {
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		all = append(all, *found[id])
 	}
 	return all
+}
+
+// explain shortens an error of the SDK to one line with a hint.
+func explain(ctx context.Context, err error, resource string) error {
+	var apiErr smithy.APIError
+	if errors.As(err, &apiErr) {
+		return explainAPI(apiErr, resource)
+	}
+	var unreachable net.Error
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("timed out waiting for Performance Insights: %w", context.Cause(ctx))
+	case strings.Contains(err.Error(), "get credentials"), strings.Contains(err.Error(), "get identity"), strings.Contains(err.Error(), "refresh cached credentials"):
+		return &database.Error{Problem: "no AWS credentials", Remedy: "check that this works here: aws sts get-caller-identity"}
+	case errors.As(err, &unreachable):
+		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Remedy: "check the region, and that https to pi.REGION.amazonaws.com is not blocked"}
+	}
+	return &database.Error{Problem: "the response of Performance Insights cannot be read: " + database.Reason(err), Remedy: "check AWS_ENDPOINT_URL_PI, if it is set"}
+}
+
+// maxMessage bounds the message of an error of the API, bytes.
+const maxMessage = 200
+
+func explainAPI(err smithy.APIError, resource string) error {
+	text := err.ErrorCode()
+	if message := mask.Line(err.ErrorMessage(), maxMessage); message != "" {
+		text += ": " + message
+	}
+	problem := "Performance Insights rejected the request: " + text
+	remedy := ""
+	switch code := err.ErrorCode(); {
+	case strings.HasPrefix(code, "Throttl"), code == "TooManyRequestsException", code == "RequestLimitExceeded":
+		problem, remedy = "Performance Insights is throttling: "+text, "pause other clients of its API, or ask AWS for a higher quota"
+	case code == "ExpiredTokenException", code == "ExpiredToken":
+		problem, remedy = "the AWS credentials have expired", "log in again, or use credentials that the SDK can renew: a role, or SSO"
+	case code == "UnrecognizedClientException", code == "InvalidClientTokenId", code == "MissingAuthenticationToken":
+		remedy = "check which credentials are used: aws sts get-caller-identity"
+	case code == "RequestTimeTooSkewed", code == "RequestExpired", code == "InvalidSignatureException", code == "SignatureDoesNotMatch":
+		remedy = "correct this host's clock (timedatectl), and check that the secret key belongs to the key id"
+	case code == "NotAuthorizedException", code == "AccessDeniedException", code == "AccessDenied":
+		remedy = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; Performance Insights must be enabled for the instance, in this region", resource)
+	case code == "InvalidArgumentException", code == "ValidationException":
+		remedy = "check the DbiResourceId and the region: aws rds describe-db-instances"
+	case code == "InternalServiceError":
+		remedy = "try again later"
+	}
+	return &database.Error{Problem: problem, Remedy: remedy}
 }

@@ -26,7 +26,7 @@ func quick() pi.Options {
 }
 
 // collected runs a collector during a load of this length and returns what it sent.
-func collected(t *testing.T, instance database.Insights, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
+func collected(t *testing.T, instance pi.Instance, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
 	t.Helper()
 	c := pi.New(instance, o)
 	if err := c.Start(t.Context()); err != nil {
@@ -271,7 +271,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			server, instance := insights.Serve(t)
 			server.Refuse = func(int) (string, int) { return code, c.status }
-			err := pi.Examine(t.Context(), instance)
+			err := instance.Examine(t.Context())
 			var known *database.Error
 			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Remedy, c.hint) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
@@ -283,20 +283,20 @@ func TestRefusals(t *testing.T) {
 // Not parallel: it changes the environment, which all tests share.
 func TestConnecting(t *testing.T) {
 	budget.CPUs(t, 0.3)
-	instance := database.Insights{Resource: pitest.Resource, Region: pitest.Region}
+	instance := pi.Instance{Resource: pitest.Resource, Region: pitest.Region}
 	pitest.Start(t)
-	examine := func(instance database.Insights) (problem, hint string) {
+	examine := func(instance pi.Instance) (problem, hint string) {
 		var known *database.Error
-		if err := pi.Examine(t.Context(), instance); !errors.As(err, &known) {
+		if err := instance.Examine(t.Context()); !errors.As(err, &known) {
 			t.Errorf("%+v: %v", instance, err)
 			return "", ""
 		}
 		return known.Problem, known.Remedy
 	}
-	if problem, hint := examine(database.Insights{Resource: "db-OTHER", Region: pitest.Region}); !strings.Contains(problem, "NotAuthorizedException") || !strings.Contains(hint, "db-OTHER") {
+	if problem, hint := examine(pi.Instance{Resource: "db-OTHER", Region: pitest.Region}); !strings.Contains(problem, "NotAuthorizedException") || !strings.Contains(hint, "db-OTHER") {
 		t.Errorf("another resource: %s (%s)", problem, hint)
 	}
-	if problem, hint := examine(database.Insights{Resource: pitest.Resource}); problem != "no AWS region is named" || !strings.Contains(hint, "?region=") {
+	if problem, hint := examine(pi.Instance{Resource: pitest.Resource}); problem != "no AWS region is named" || !strings.Contains(hint, "?region=") {
 		t.Errorf("no region: %s (%s)", problem, hint)
 	}
 	t.Run("no credentials", func(t *testing.T) {

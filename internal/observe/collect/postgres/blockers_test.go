@@ -50,18 +50,18 @@ func TestRemainder(t *testing.T) {
 
 func TestStatementIncrease(t *testing.T) {
 	t.Parallel()
-	var s statements
-	if got := s.increase(map[int64]totals{1: {10, 100}}); len(got) != 0 {
+	s := newStatements()
+	if got := s.Increase(map[int64]sampling.Usage{1: {Calls: 10, Ms: 100}}); len(got) != 0 {
 		t.Errorf("the first reading gave %v", got)
 	}
-	got := s.increase(map[int64]totals{1: {12, 150}, 2: {1, 5}, 0: {2, 7}})
-	if want := map[int64]totals{1: {2, 50}, 2: {1, 5}, 0: {2, 7}}; !maps.Equal(got, want) {
+	got := s.Increase(map[int64]sampling.Usage{1: {Calls: 12, Ms: 150}, 2: {Calls: 1, Ms: 5}, 0: {Calls: 2, Ms: 7}})
+	if want := map[int64]sampling.Usage{1: {Calls: 2, Ms: 50}, 2: {Calls: 1, Ms: 5}, 0: {Calls: 2, Ms: 7}}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := s.increase(map[int64]totals{1: {1, 1}}); len(got) != 0 {
+	if got := s.Increase(map[int64]sampling.Usage{1: {Calls: 1, Ms: 1}}); len(got) != 0 {
 		t.Errorf("a reset gave %v", got)
 	}
-	if got := s.increase(map[int64]totals{1: {3, 4}, 2: {2, 9}}); !maps.Equal(got, map[int64]totals{1: {2, 3}, 2: {2, 9}}) {
+	if got := s.Increase(map[int64]sampling.Usage{1: {Calls: 3, Ms: 4}, 2: {Calls: 2, Ms: 9}}); !maps.Equal(got, map[int64]sampling.Usage{1: {Calls: 2, Ms: 3}, 2: {Calls: 2, Ms: 9}}) {
 		t.Errorf("after the reset, and an eviction: %v", got)
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/observe/collect/databases"
-	"assay.dev/assay/internal/observe/database"
 )
 
 // server accepts every login as a PostgreSQL server of this version does, answers simple
@@ -117,12 +116,12 @@ func TestTransactionTimeoutIsLifted(t *testing.T) {
 		want                bool
 	}{{"16.9", "", false}, {"17.0", "", true}, {"18beta1", "", true}, {"17.5", "&Transaction_timeout=5000", false}, {"17.5", "&options=-c%20transaction_timeout%3D5s", false}} {
 		address, statements := server(t, c.version)
-		db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable" + c.parameters)
+		db, err := databases.OpenSQL("postgres://u@" + address + "/shop?sslmode=disable" + c.parameters)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if err := database.Ping(t.Context(), db); err != nil {
+		if err := db.Ping(t.Context()); err != nil {
 			t.Errorf("%s: %v", c.version, err)
 		}
 		if lifted := strings.Contains(strings.Join(statements(), "\n"), "set_config('transaction_timeout', '0', false)"); lifted != c.want {
@@ -135,14 +134,14 @@ func TestTransactionTimeoutIsLifted(t *testing.T) {
 func TestBusyPooler(t *testing.T) {
 	t.Parallel()
 	address, _ := server(t, mute)
-	db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable")
+	db, err := databases.OpenSQL("postgres://u@" + address + "/shop?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := database.Ping(ctx, db); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(hint.Of(err), "; if a connection pooler does, name the server itself, ") {
+	if err := db.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(hint.Of(err), "; if a connection pooler does, name the server itself, ") {
 		t.Errorf("%v; %q", err, hint.Of(err))
 	}
 }
@@ -151,11 +150,11 @@ func TestBusyPooler(t *testing.T) {
 func TestGivenUpStatementIsCancelled(t *testing.T) {
 	t.Parallel()
 	address, statements := server(t, "15.13")
-	db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable")
+	db, err := databases.OpenSQL("postgres://u@" + address + "/shop?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := database.Ping(t.Context(), db); err != nil {
+	if err := db.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -178,12 +177,12 @@ func TestParametersOfTheDSNComeLast(t *testing.T) {
 		"options=-c%20statement_timeout%3D5000%20--lock-timeout%3D7%20-cDateStyle%3DSQL": {"timezone=UTC"},
 	} {
 		address, heard := server(t, "15.13")
-		db, err := databases.Open("postgres://u@" + address + "/shop?sslmode=disable&" + parameters)
+		db, err := databases.OpenSQL("postgres://u@" + address + "/shop?sslmode=disable&" + parameters)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if err := database.Ping(t.Context(), db); err != nil {
+		if err := db.Ping(t.Context()); err != nil {
 			t.Errorf("%s: %v", parameters, err)
 		}
 		var got []string

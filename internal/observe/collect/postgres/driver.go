@@ -1,14 +1,22 @@
 package postgres
 
 import (
+	"cmp"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/observe/database"
@@ -31,6 +39,29 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	intake := &database.Intake{}
 	return database.NewDB(sql.OpenDB(connector{c, intake, ownName}), &dialect, intake), nil
 }
+
+// Store is Open, for any family.
+func (d Driver) Store(dsn string) (database.Store, error) { return database.StoreOf(d.Open(dsn)) }
+
+// execMode is the parameter of a DSN that says how statements are executed. Without it a
+// statement takes one round trip, as a prepared one does, and leaves none prepared in the
+// session: a script may go through a pooler, which would pass it on to other clients.
+const execMode = "default_query_exec_mode"
+
+func (Driver) Connector(dsn, schema string, dial database.DialFunc) (driver.Connector, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	c.Database, c.DialFunc = cmp.Or(schema, c.Database), dial
+	if !strings.Contains(dsn, execMode) {
+		c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	return stdlib.GetConnector(*c), nil
+}
+
+// Replica is nil: lags are not read.
+func (Driver) Replica(string, string) database.LagReader { return nil }
 
 // ownName is the name of sessions, after which those of runs have one of their own.
 const ownName = "assay"
@@ -63,7 +94,6 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-// Collector returns a collector for the server at the DSN. It does not connect.
 func (Driver) Collector(dsn string) sampling.Collector { return New(dsn) }
 
 // Dialect describes the SQL of PostgreSQL.
@@ -145,4 +175,89 @@ func serverError(err error) (database.ServerError, bool) {
 func is(err error, codes ...string) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
+}
+
+// parse reads a DSN as the driver does, in libpq's form: sslmode and the certificate files
+// are parameters, whose defaults are PGSSLMODE and the other PG environment variables.
+func parse(dsn string) (*url.URL, *pgx.ConnConfig, error) {
+	// The errors of the parsers could contain a part of the password.
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, nil, errors.New("read DSN: not a URL; percent-encode special characters in the password (%XX)")
+	}
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		why := errors.Unwrap(err)
+		if why == nil {
+			why = errors.New("invalid value of a parameter")
+		}
+		return nil, nil, fmt.Errorf("read DSN: %w", why)
+	}
+	given := c.RuntimeParams
+	c.RuntimeParams = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(given)) { // TimeZone is timezone
+		c.RuntimeParams[strings.ToLower(name)] = given[name]
+	}
+	delete(c.RuntimeParams, "application_name") // settle sets it
+	return u, c, nil
+}
+
+// option matches a setting in the parameter `options`: -c name=value, or --name=value.
+var option = regexp.MustCompile(`(?:^|\s)(?:-c\s*|--)([\w.-]+)\s*=`)
+
+// names reports whether the parameters of a DSN have a setting, by itself or among the
+// options, which a server applies first.
+func names(parameters map[string]string, setting string) bool {
+	_, named := parameters[setting]
+	for _, o := range option.FindAllStringSubmatch(parameters["options"], -1) {
+		named = named || strings.EqualFold(strings.ReplaceAll(o[1], "-", "_"), setting)
+	}
+	return named
+}
+
+// secrets are the parameters that are neither printed nor recorded.
+var secrets = []string{"password", "sslpassword", "passfile"}
+
+// Parse reads a DSN and the files that it names.
+func (Driver) Parse(dsn string) (database.DSN, error) {
+	u, c, err := parse(dsn)
+	if err != nil {
+		return database.DSN{}, err
+	}
+	q := u.Query()
+	d := database.DSN{User: u.User.Username(), Password: q.Get("password")}
+	if named := q.Get("user"); named != "" {
+		d.User = named
+	}
+	if given, set := u.User.Password(); set {
+		d.Password = given
+	}
+	if !strings.HasPrefix(c.Host, "/") {
+		d.Address = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	for _, name := range secrets {
+		q.Del(name)
+	}
+	u.RawQuery = q.Encode()
+	d.Public = u.String()
+	return d, nil
+}
+
+// WithPassword returns the DSN with this password, or unchanged if it is invalid.
+func (Driver) WithPassword(dsn, password string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn
+	}
+	if u.User != nil && u.User.Username() != "" {
+		u.User = url.UserPassword(u.User.Username(), password)
+		return u.String()
+	}
+	q := u.Query()
+	q.Set("password", password)
+	u.RawQuery = q.Encode()
+	return u.String()
 }

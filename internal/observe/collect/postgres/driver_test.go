@@ -29,7 +29,7 @@ func TestPostgreSQL(t *testing.T) {
 	u := func(password string) string { return s.UserDSN("u", password, "postgres") }
 	open := func(dsn string) *database.DB {
 		t.Helper()
-		db, err := databases.Open(dsn)
+		db, err := databases.OpenSQL(dsn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 
 	db := open(u("p"))
-	if err := database.Ping(t.Context(), db); err != nil {
+	if err := db.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -56,15 +56,15 @@ func TestPostgreSQL(t *testing.T) {
 	if got := databases.Reason(err); got != "permission denied for table at" || !db.Dialect.Is(err, database.Denied) {
 		t.Errorf("reason %q of %v", got, err)
 	}
-	if err := database.Ping(t.Context(), open(u("wrong"))); err == nil || databases.Reason(err) != `password authentication failed for user "u"` {
+	if err := open(u("wrong")).Ping(t.Context()); err == nil || databases.Reason(err) != `password authentication failed for user "u"` {
 		t.Errorf("with a wrong password: %q", databases.Reason(err))
 	}
-	if err := database.Ping(t.Context(), open("postgres://u:p@127.0.0.1:1/postgres")); err == nil || databases.Reason(err) != "connection refused" {
+	if err := open("postgres://u:p@127.0.0.1:1/postgres").Ping(t.Context()); err == nil || databases.Reason(err) != "connection refused" {
 		t.Errorf("without a server: %q", databases.Reason(err))
 	}
 
 	mysqldtest.Exec(t, root, "CREATE ROLE one LOGIN PASSWORD 'p' CONNECTION LIMIT 0")
-	err = database.Ping(t.Context(), open(s.UserDSN("one", "p", "postgres")))
+	err = open(s.UserDSN("one", "p", "postgres")).Ping(t.Context())
 	if !db.Dialect.Is(err, database.TooManyConnections) || !strings.Contains(hint.Of(err), "ALTER ROLE") {
 		t.Errorf("a role at its own limit: %v; hint %q", err, hint.Of(err))
 	}
@@ -78,7 +78,7 @@ func TestPostgreSQL(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }()
 	}
-	if err := database.Ping(t.Context(), open(u("p"))); !db.Dialect.Is(err, database.TooManyConnections) {
+	if err := open(u("p")).Ping(t.Context()); !db.Dialect.Is(err, database.TooManyConnections) {
 		t.Errorf("a sixth of five connections: %v", err)
 	}
 }
@@ -88,12 +88,12 @@ func TestPostgreSQLOverTLS(t *testing.T) {
 	budget.CPUs(t, 0.5)
 	s := postgrestest.Start(t)
 	try := func(parameters string) error {
-		db, err := databases.Open(s.DSN() + "?" + parameters)
+		db, err := databases.OpenSQL(s.DSN() + "?" + parameters)
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		if err := database.Ping(t.Context(), db); err != nil {
+		if err := db.Ping(t.Context()); err != nil {
 			return errors.New(databases.Reason(err))
 		}
 		var on bool

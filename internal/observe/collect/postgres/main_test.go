@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/observe/collect/postgres"
+	"assay.dev/assay/internal/observe/collect/sampling"
 	"assay.dev/assay/internal/testing/mysqldtest"
 	"assay.dev/assay/internal/testing/postgrestest"
 	"assay.dev/assay/internal/testing/samplingtest"
@@ -79,7 +80,7 @@ func heldRow() string {
 }
 
 // collector returns a collector that is closed at the end of the test.
-func collector(t *testing.T, dsn string) *postgres.Collector {
+func collector(t *testing.T, dsn string) sampling.Collector {
 	t.Helper()
 	c := postgres.New(dsn)
 	t.Cleanup(func() {
@@ -90,7 +91,7 @@ func collector(t *testing.T, dsn string) *postgres.Collector {
 	return c
 }
 
-func started(t *testing.T, dsn string) *postgres.Collector {
+func started(t *testing.T, dsn string) sampling.Collector {
 	t.Helper()
 	c := collector(t, dsn)
 	if err := c.Start(t.Context()); err != nil {

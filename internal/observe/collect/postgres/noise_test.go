@@ -117,7 +117,7 @@ func noSettingLogsTheCollector(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db, statements...)
 		logged := len(b.Log())
 		dsn := b.UserDSN(role, role[:1], shop)
-		db, err := databases.Open(dsn)
+		db, err := databases.OpenSQL(dsn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,13 +39,13 @@ func TestPoolerIsRefused(t *testing.T) {
 		"the session's own number": {relayed(t, s), "a connection pooler (such as PgBouncer, Odyssey or RDS Proxy) answers there, not the server: the session that answers did not begin with this connection's parameters"},
 		"a proxy":                  {forwarded(t, s), ""},
 	} {
-		db, err := databases.Open(c.dsn)
+		db, err := databases.OpenSQL(c.dsn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, examined := postgres.Driver{}.Examine(t.Context(), c.dsn)
 		run := collector(t, c.dsn)
-		for _, err := range []error{database.Ping(t.Context(), db), examined, run.Start(t.Context())} {
+		for _, err := range []error{db.Ping(t.Context()), examined, run.Start(t.Context())} {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s: %v", name, err)

@@ -31,7 +31,10 @@ func TestNoTraceOnSharedConnections(t *testing.T) {
 	if _, err := other.Exec("CREATE EXTENSION pg_stat_statements; CREATE TABLE t (id text)"); err != nil {
 		t.Fatal(err)
 	}
-	c := New(pooled)
+	c, err := newCollector(pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
 	unrecognised := func(config *pgx.ConnConfig) *stdlib.Conn {
 		conn, err := stdlib.GetConnector(*config).Connect(t.Context())
 		if err != nil {
@@ -44,9 +47,9 @@ func TestNoTraceOnSharedConnections(t *testing.T) {
 	for range 20 {
 		described, err := c.link.inspect(t.Context())
 		c.server = &described
-		_, sampled := c.sample(t.Context())
+		_, sampled := c.Sample(t.Context())
 		_, read := c.readStatus(t.Context())
-		_, counted := c.readStatements(t.Context(), &statements{})
+		_, counted := c.readStatements(t.Context(), new(newStatements()))
 		_, blocked := c.readBlockers(t.Context())
 		if err := errors.Join(err, c.readCapabilities(t.Context()), sampled, read, counted, blocked); err != nil {
 			t.Fatal(err)

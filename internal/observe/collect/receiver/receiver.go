@@ -1,6 +1,8 @@
 package receiver
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,9 +10,12 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"assay.dev/assay/internal/observe/collect"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/wire"
@@ -97,15 +102,6 @@ func (r *Receiver) sender(w http.ResponseWriter, req *http.Request) (wire.Sender
 	return sender, known
 }
 
-// allows reports whether a sender may send frames of this source: a worker its own, and
-// who only knows the run's token foreign ones.
-func allows(sender wire.Sender, source string) bool {
-	if sender.Worker {
-		return source == metric.WorkerSource(sender.Number)
-	}
-	return metric.IsForeign(source)
-}
-
 // Take passes on a frame of this process, without making it durable.
 func (r *Receiver) Take(f metric.Frame) error {
 	_, err := r.take([]metric.Frame{f}, nil)
@@ -167,4 +163,101 @@ func read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
 		http.Error(w, "message cannot be read: "+err.Error(), http.StatusBadRequest)
 	}
 	return body, err == nil
+}
+
+func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) {
+	source := req.Header.Get(wire.HeaderSource)
+	sequence, err := strconv.ParseUint(req.Header.Get(wire.HeaderSequence), 10, 64)
+	if err != nil || source == "" || sequence == 0 {
+		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", wire.HeaderSource, wire.HeaderSequence), http.StatusBadRequest)
+		return
+	}
+	sender, ok := r.sender(w, req)
+	if !ok {
+		return
+	}
+	// A worker may send its own, and who only knows the run's token foreign ones.
+	if sender.Worker && source != metric.WorkerSource(sender.Number) || !sender.Worker && !metric.IsForeign(source) {
+		http.Error(w, fmt.Sprintf("acknowledgements of %q are not this sender's", source), http.StatusForbidden)
+		return
+	}
+	body, ok := read(w, req)
+	if !ok {
+		return
+	}
+	entries, err := ledger.ParseText(bytes.NewReader(body))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := r.commit(r.acknowledge(source, sequence, entries)); err != nil {
+		r.refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// acknowledge passes entries on, except repeated ones. It returns the message's number,
+// for commit.
+func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) (number uint64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, errClosed
+	}
+	if sequence > r.acks[source] {
+		if err := r.sinks.Acknowledged(source, sequence, entries); err != nil {
+			return 0, err
+		}
+		r.acks[source] = sequence
+	}
+	r.accepted++
+	return r.accepted, nil
+}
+
+// Delays measures how late the workers' reports are: from the end of the second that a
+// worker reports on until the report is passed on.
+type Delays struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	worst map[string]time.Duration // by worker, since the last reading
+}
+
+var _ collect.Collector = (*Delays)(nil)
+
+// NewDelays makes an empty collector.
+func NewDelays() *Delays { return &Delays{now: time.Now, worst: map[string]time.Duration{}} }
+
+// Add notes a frame that was passed on. Transactions are counted in the second in which
+// they were scheduled, so that only the frame about the worker itself is of the second
+// before it was sent.
+func (d *Delays) Add(f metric.Frame) {
+	if !metric.IsWorker(f.Source) || !slices.ContainsFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.WorkerCPU }) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.worst[f.Source] = max(d.worst[f.Source], d.now().Sub(time.Unix(f.Second+1, 0)))
+}
+
+func (d *Delays) Source() string { return metric.SourceReceiver }
+
+func (d *Delays) Start(context.Context) error { return nil }
+
+func (d *Delays) Run(ctx context.Context, sink collect.Sink) error {
+	return collect.EverySecond(ctx, d.Source(), sink, d.read)
+}
+
+func (d *Delays) Close() error { return nil }
+
+func (d *Delays) read() (points []metric.Point) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, source := range slices.Sorted(maps.Keys(d.worst)) {
+		ms := float64(d.worst[source]) / float64(time.Millisecond)
+		points = append(points, metric.GaugePoint(metric.Of(metric.ReceiveDelay, "worker", source), ms))
+	}
+	clear(d.worst)
+	return points
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/collect"
 	"assay.dev/assay/internal/observe/metric"
 )
@@ -64,8 +65,11 @@ func Run(ctx context.Context, db Database, sink collect.Sink) error {
 	r.current.points = nil
 	next := r.tickAt(now)
 	for {
-		tick, end := r.instant(next), r.seconds.Begin(r.index+1)
-		if !collect.Sleep(ctx.Done(), earlier(tick, end)) {
+		due, end := r.instant(next), r.seconds.Begin(r.index+1)
+		if end.Before(due) {
+			due = end
+		}
+		if !collect.Sleep(ctx.Done(), due) {
 			break
 		}
 		if now := time.Now(); !now.Before(end) {
@@ -95,14 +99,6 @@ func (r *run) tickAt(t time.Time) int64 {
 	return int64(t.Sub(r.seconds.Begin(0)) / period)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// sample takes one sample, if there is a connection.
 func (r *run) sample(ctx context.Context) {
 	if !r.db.Connected() {
 		return
@@ -201,4 +197,117 @@ func (r *run) finish(ctx context.Context) error {
 		err = fmt.Errorf("collect from the database: not connected for the last %v", now.Sub(r.lost).Round(time.Second))
 	}
 	return err
+}
+
+// Session is one active session in one sample.
+type Session struct {
+	Event    string // the wait's name, or the session's state, or cpu
+	Class    string
+	Inferred bool   // from the session's state rather than a wait event
+	Digest   string // of its statement, as Digests labels it; empty: not known
+	Client   string // that opened it, as Clients labels it; empty: not known
+}
+
+// Series returns the series of a metric with the session's activity as labels.
+func (s Session) Series(name string) metric.Series {
+	inferred := ""
+	if s.Inferred {
+		inferred = "true"
+	}
+	return metric.Of(name, "event", s.Event, "class", s.Class, "inferred", inferred, "client", s.Client, "digest", s.Digest)
+}
+
+// second accumulates the frame of one second.
+type second struct {
+	samples  int
+	sessions map[Session]int
+	interval metric.Hist // ms between samples
+	took     metric.Hist // ms that a sample took
+	points   []metric.Point
+}
+
+func (s *second) add(sessions []Session) {
+	s.samples++
+	if s.sessions == nil {
+		s.sessions = map[Session]int{}
+	}
+	for _, one := range sessions {
+		s.sessions[one]++
+	}
+}
+
+// take returns the points and resets the second. Without samples the count is 0.
+func (s *second) take() []metric.Point {
+	full := *s
+	*s = second{}
+	return full.all()
+}
+
+func (s *second) all() []metric.Point {
+	points := append(s.points, metric.CounterPoint(metric.Of(metric.DBSample), float64(s.samples)))
+	if s.interval.Count() > 0 {
+		points = append(points, metric.HistPoint(metric.Of(metric.DBSampleInterval), &s.interval))
+	}
+	if s.took.Count() > 0 {
+		points = append(points, metric.HistPoint(metric.Of(metric.DBSampleTime), &s.took))
+	}
+	for one, n := range s.sessions {
+		points = append(points, metric.CounterPoint(one.Series(metric.DBSession), float64(n)))
+	}
+	return points
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// maxText is how much of a statement's text becomes a label.
+const maxText = 120
+
+// Shorten makes a label of a statement's text: one line without secrets, which may be
+// truncated.
+func Shorten(text string) string { return mask.Line(text, maxText) }
+
+// Variables are the status variables of a server.
+type Variables struct {
+	Counters []string                 // only increase; the increases are sent
+	Gauges   []string                 // increase and decrease
+	Unit     func(name string) string // of a variable; empty: a count
+}
+
+// Status converts readings of variables to points.
+type Status struct {
+	last map[string]float64 // previous reading; nil: none
+}
+
+// Points converts a reading to points. restarted means that the server was restarted since
+// the last reading, so that counters started at 0 again.
+func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (points []metric.Point) {
+	for _, name := range of.Gauges {
+		if v, ok := now[name]; ok {
+			points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, of.Unit(name), "name", name), v))
+		}
+	}
+	for _, name := range of.Counters {
+		v, ok := now[name]
+		before, known := s.last[name]
+		if !ok || !known || restarted {
+			continue
+		}
+		// A counter that decreased was reset: its increase is unknown, but not negative.
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, of.Unit(name), "name", name), max(0, v-before)))
+	}
+	s.last = now
+	return points
+}
+
+// Idle is a session that holds row locks in an open transaction but runs no statement.
+var Idle = Session{Event: "idle", Class: "idle"}
+
+// Blockers returns one point per activity of the sessions that hold row locks: the
+// number of sessions that wait for them.
+func Blockers(waiters map[Session]int) []metric.Point {
+	var points []metric.Point
+	for holder, n := range waiters {
+		points = append(points, metric.CounterPoint(holder.Series(metric.DBBlocker), float64(n)))
+	}
+	return points
 }

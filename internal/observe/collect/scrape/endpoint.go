@@ -5,14 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"assay.dev/assay/internal/foreign"
+	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/collect"
+	"assay.dev/assay/internal/observe/metric"
 )
 
 const (
@@ -20,8 +27,6 @@ const (
 	timeout = 800 * time.Millisecond
 	// maxBody bounds what one scrape reads; a large service exposes about 200 kB.
 	maxBody = 4 << 20
-	// maxHeader bounds the header of an answer.
-	maxHeader = 64 << 10
 )
 
 // Endpoint is one endpoint. It is safe for concurrent use.
@@ -49,18 +54,19 @@ func New(endpoint string, hosts ...string) *Endpoint {
 	default:
 		e.public = u.Redacted()
 	}
-	e.client = &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			// No proxy from the environment: the endpoint must be called directly.
-			MaxIdleConnsPerHost:    1,
-			MaxResponseHeaderBytes: maxHeader,
-			DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
-		},
-		// A redirect could lead anywhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	e.client, _ = collect.Client(timeout)
+	e.client.Timeout = timeout
 	return e
+}
+
+// Trusted returns the endpoint at a URL whose host needs no permission of its own: that of a
+// listed instance, to which the target forwards the load, or one that the profile names and
+// that gets none.
+func Trusted(raw string) *Endpoint {
+	if u, err := url.Parse(raw); err == nil {
+		return New(raw, u.Hostname())
+	}
+	return New(raw)
 }
 
 // Err returns why the endpoint may not be called; nil if it may.
@@ -97,5 +103,117 @@ func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// Close closes idle connections.
 func (e *Endpoint) Close() { e.client.CloseIdleConnections() }
+
+// Families holds the metric families of an exposition by name.
+type Families map[string]*dto.MetricFamily
+
+// maxLines bounds the lines of wanted families, and so the memory that they take, about 500
+// bytes each. A histogram of 100 routes with 70 buckets each has 7,000.
+const maxLines = 50_000
+
+// maxError bounds what an error says, bytes: it quotes the exposition.
+const maxError = 300
+
+// Parse reads the families whose names are wanted. It parses only their lines, because
+// parsing everything would cost the generator's host too much CPU. It is the only parser of
+// expositions: whatever it is given, it returns families or an error of one line.
+func Parse(exposition []byte, wanted func(family string) bool) (Families, error) {
+	families, err := parse(exposition, wanted)
+	switch {
+	case errors.Is(err, foreign.ErrUnreadable):
+		return nil, fmt.Errorf("scrape metrics: %w", err)
+	case err != nil:
+		return nil, errors.New("scrape metrics: " + mask.Line(err.Error(), maxError))
+	}
+	return families, nil
+}
+
+func parse(exposition []byte, wanted func(family string) bool) (_ Families, err error) {
+	defer foreign.Guard(&err) // expfmt v0.70 panics, for example at a TYPE and a name in quotes
+	var lines strings.Builder
+	n := 0
+	for line := range strings.Lines(string(exposition)) {
+		if !isWanted(line, wanted) {
+			continue
+		}
+		if n++; n > maxLines {
+			return nil, fmt.Errorf("more than %d lines of the metrics that are read", maxLines)
+		}
+		lines.WriteString(line)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(strings.NewReader(lines.String()))
+}
+
+// isWanted reports whether a line belongs to a wanted family: a sample, a bucket, a sum or
+// count, or its HELP or TYPE.
+func isWanted(line string, wanted func(family string) bool) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
+	if quoted, ok := strings.CutPrefix(strings.TrimPrefix(name, "{"), `"`); ok { // a name of Prometheus 3, such as with dots
+		name, _, _ = strings.Cut(quoted, `"`)
+	} else if end := strings.IndexAny(name, "{ \n"); end >= 0 {
+		name = name[:end]
+	}
+	return wanted(name) || wanted(strings.TrimSuffix(name, "_sum")) || wanted(strings.TrimSuffix(name, "_count")) || wanted(strings.TrimSuffix(name, "_bucket"))
+}
+
+// maxPlausible is above any value of a service's metric, in its base unit or in ns. A count
+// that an exposition gives as negative or not as a number becomes larger, too.
+const maxPlausible = 1e18
+
+// Plausible reports whether a value can be that of a counter, or of a gauge of something that
+// a service has: a number, neither negative nor beyond anything that can be counted.
+func Plausible(v float64) bool { return v >= 0 && v <= maxPlausible }
+
+// Value returns the value of a counter, a gauge or a metric without a type; false for
+// others.
+func Value(m *dto.Metric) (float64, bool) {
+	switch {
+	case m.Counter != nil:
+		return m.GetCounter().GetValue(), true
+	case m.Gauge != nil:
+		return m.GetGauge().GetValue(), true
+	case m.Untyped != nil:
+		return m.GetUntyped().GetValue(), true
+	}
+	return 0, false
+}
+
+// noMetricError means that an exposition has no value of a metric.
+type noMetricError struct{ metric string }
+
+func (e *noMetricError) Error() string { return "no metric " + e.metric }
+
+// Largest returns the largest value of all series of a metric that have these labels; NaN
+// if one of them is NaN.
+func Largest(exposition []byte, name string, labels ...metric.Label) (float64, error) {
+	families, err := Parse(exposition, func(family string) bool { return family == name })
+	if err != nil {
+		return 0, err
+	}
+	largest := math.Inf(-1)
+	for _, m := range families[name].GetMetric() {
+		if v, ok := Value(m); ok && hasLabels(m, labels) {
+			largest = max(largest, v)
+		}
+	}
+	if math.IsInf(largest, -1) {
+		return 0, &noMetricError{metric.Series{Name: name, Labels: labels}.Key()}
+	}
+	return largest, nil
+}
+
+// Labels returns the labels of a metric.
+func Labels(m *dto.Metric) map[string]string {
+	labels := make(map[string]string, len(m.GetLabel()))
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	return labels
+}
+
+func hasLabels(m *dto.Metric, labels []metric.Label) bool {
+	found := Labels(m)
+	return !slices.ContainsFunc(labels, func(l metric.Label) bool { return found[l.Key] != l.Value })
+}

@@ -48,7 +48,7 @@ func TestHostsOfInstances(t *testing.T) {
 		"http://192.0.2.1:8080/metrics": true, "http://[2001:db8::1]:8080/metrics": true,
 		"ftp://192.0.2.1/metrics": false, "192.0.2.1:8080": false, "http:///metrics": false, "": false,
 	} {
-		if err := instance(url).Err(); (err == nil) != ok {
+		if err := Trusted(url).Err(); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

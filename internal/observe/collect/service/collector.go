@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,7 +44,6 @@ func NewOf(list scrape.Instances) *Collector {
 	return &Collector{group: scrape.NewGroup(list), listed: true, instances: instances{}}
 }
 
-// Source is "service".
 func (c *Collector) Source() string { return metric.SourceService }
 
 // Start reads all endpoints once. Its error is ErrAbsent if none answers, or if none has any
@@ -81,7 +81,6 @@ func (c *Collector) Start(ctx context.Context) error {
 	return err
 }
 
-// noAnswer returns why no instance answered; nil if one did.
 func noAnswer(answers []scrape.Answer[scraped]) error {
 	if len(answers) == 0 {
 		return errors.New("the service has no instance that is ready")
@@ -94,7 +93,6 @@ func noAnswer(answers []scrape.Answer[scraped]) error {
 	return answers[0].Err
 }
 
-// parse reads an instance's exposition.
 func (c *Collector) parse(_ *scrape.Endpoint, exposition []byte) (s scraped, err error) {
 	s, err = read(exposition)
 	s.other = c.builds.other(s.builds)
@@ -111,7 +109,6 @@ func (c *Collector) Describe() *record.Service {
 	return &record.Service{Builds: slices.Clone(all[:min(len(all), maxBuilds)])}
 }
 
-// Notes returns why the data are incomplete.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Run scrapes every second until ctx is done. A second in which no instance answered has no
@@ -144,7 +141,6 @@ func (c *Collector) read(ctx context.Context) []metric.Point {
 	return points
 }
 
-// warn logs when instances begin to fail, and when all answer again.
 func (c *Collector) warn(answers []scrape.Answer[scraped]) {
 	var err error
 	failed := 0
@@ -167,7 +163,6 @@ func (c *Collector) warn(answers []scrape.Answer[scraped]) {
 	}
 }
 
-// note notes what is missing from the sums of one second.
 func (c *Collector) note(answers []scrape.Answer[scraped], s second) {
 	if n := c.group.Left(); n > 0 {
 		c.notes.Add("service metrics are too low: the service has more than %d instances, and the others are not read; run fewer instances", len(answers))
@@ -180,8 +175,43 @@ func (c *Collector) note(answers []scrape.Answer[scraped], s second) {
 	}
 }
 
-// Close closes the connections.
 func (c *Collector) Close() error {
 	c.group.Close()
 	return nil
+}
+
+// Examine reads all endpoints once, before a run, and lists the metrics of the catalogue that
+// at least one of them has. It is called instead of Start. Its error says why none can be
+// read.
+func (c *Collector) Examine(ctx context.Context) (metrics []string, err error) {
+	if err := c.group.Open(ctx); err != nil {
+		return nil, err
+	}
+	var answers []scrape.Answer[scraped]
+	err = collect.First(ctx, func(ctx context.Context) error {
+		answers = scrape.Read(ctx, c.group, c.parse)
+		return noAnswer(answers)
+	})
+	found := reading{}
+	for _, a := range answers {
+		found.add(a.Value.reading)
+	}
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// Pool is a service's pool of database connections at one moment.
+type Pool struct {
+	Known bool // the exposition has metrics of a pool
+	Open  int
+	Max   int // 0: no limit
+}
+
+// PoolIn finds the pool in an exposition. Several pools are added up.
+func PoolIn(exposition []byte) Pool {
+	s, err := read(exposition)
+	if err != nil {
+		return Pool{}
+	}
+	open, known := s.reading[metric.ServicePoolOpen]
+	return Pool{Known: known, Open: int(open), Max: int(s.reading[metric.ServicePoolMax])}
 }

@@ -50,7 +50,6 @@ func New(o Options) *Collector {
 	return &Collector{o: o, client: NewClient(o.Name, o.Stub.URL, o.Token, o.Hosts...)}
 }
 
-// Source is "stub/" and the name.
 func (c *Collector) Source() string { return metric.StubSource(c.o.Name) }
 
 // Check returns why a run could not begin: the stub does not answer, refuses the token,
@@ -198,7 +197,6 @@ func (c *Collector) Close() error {
 	return nil
 }
 
-// Notes returns why the data are incomplete.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Fact is what the record says of the stub after Close: the file and the phases that it ran,

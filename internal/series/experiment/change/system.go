@@ -12,7 +12,6 @@ import (
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/localstack"
 	"assay.dev/assay/internal/observe/collect/databases"
-	"assay.dev/assay/internal/observe/database"
 	"assay.dev/assay/internal/series/experiment/binlog"
 	"assay.dev/assay/internal/servers/process"
 	"assay.dev/assay/internal/spec"
@@ -186,13 +185,13 @@ func (sys *System) onDatabase(ctx context.Context, do func(connection) error) er
 	if err != nil {
 		return err
 	}
-	db, err := databases.Open(dsn)
+	db, err := databases.OpenSQL(dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(2) // one to cancel a running statement of the other
-	if err := database.Ping(ctx, db); err != nil {
+	if err := db.Ping(ctx); err != nil {
 		return hint.With(fmt.Errorf("reach the database: %s", databases.Reason(err)), hint.Of(err))
 	}
 	return do(connection{db})

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"assay.dev/assay/internal/foreign"
+	"assay.dev/assay/internal/observe/database"
+	"assay.dev/assay/internal/observe/metric"
+)
+
+// Hash is the recorded form of a transaction's identity: the first 16 bytes of
+// SHA-256 over the run id, a zero byte and the identity, so that evidence holds no
+// business keys.
+type Hash [16]byte
+
+// HashOf hashes one identity.
+func HashOf(run, id string) (h Hash) {
+	sum := sha256.Sum256([]byte(run + "\x00" + id))
+	copy(h[:], sum[:])
+	return h
+}
+
+// Entry is one identity with the time at which it was acknowledged or
+// persisted, in unix milliseconds.
+type Entry struct {
+	Hash   Hash
+	Millis int64
+	Flow   int // of the profile, in its order, from 0
+}
+
+// MaxFlows is the number of flows that entries can be of.
+const MaxFlows = 256
+
+// Side is one of the two sides of a ledger.
+type Side int
+
+// The sides.
+const (
+	Acknowledged Side = iota
+	Persisted
+)
+
+// Comparison is the result of comparing acknowledged with persisted transactions, by
+// identity as multisets.
+type Comparison struct {
+	Acknowledged   int64 `json:"acknowledged"`
+	Persisted      int64 `json:"persisted"`
+	Missing        int64 `json:"missing"`        // acknowledgements without a persisted row
+	Duplicated     int64 `json:"duplicated"`     // rows beyond the number acknowledged; of a never acknowledged identity, beyond the first row
+	Unacknowledged int64 `json:"unacknowledged"` // identities persisted but never acknowledged: timed out or failed at the client
+	// Lags counts the identities that have both by the time from acknowledgement to
+	// persistence, in milliseconds: 0 where persisted before acknowledged. It grows with
+	// the range of the lags, not with the number of identities. Nil: no identity has both.
+	Lags map[int64]int64 `json:"-"`
+	// BySecond has the identities by the unix second of their first acknowledgement. It
+	// grows with the length of the run. Nil: nothing was acknowledged.
+	BySecond map[int64]Second `json:"-"`
+	// Flows is the comparison of each flow's own ledger, by its number; nil: all entries are
+	// of flow 0. An identity that one flow acknowledged and another one's ledger holds is
+	// missing in the first.
+	Flows []Comparison `json:"-"`
+}
+
+// Of is the comparison of one flow's ledger.
+func (c Comparison) Of(flow int) Comparison {
+	switch {
+	case c.Flows == nil && flow == 0:
+		return c
+	case flow >= len(c.Flows):
+		return Comparison{}
+	}
+	return c.Flows[flow]
+}
+
+// Second is the persist lag of the identities that were acknowledged in one second.
+// Percentiles are within the resolution of metric.Hist.
+type Second struct {
+	Persisted     int64   // identities with a row
+	Missing       int64   // identities without a row
+	P50, P99, Max float64 // ms, of those with a row; 0 without any
+}
+
+// Matcher compares two sides entry by entry, in any order. Its memory grows with the
+// number of distinct identities. A ledger that is too large for that is compared in
+// parts of disjoint identities, with a call of Reconcile after each.
+type Matcher struct {
+	unmatched map[identity]sides
+	all       comparing
+	flows     [MaxFlows]comparing // by number
+	last      int                 // highest number of a flow
+}
+
+// identity of one flow's ledger.
+type identity struct {
+	hash Hash
+	flow int32
+}
+
+// comparing is a Comparison under way, with the identities by the second in which they were
+// acknowledged.
+type comparing struct {
+	c       Comparison
+	seconds map[int64]*second
+}
+
+type second struct {
+	lags    metric.Hist // ms
+	max     int64
+	missing int64
+}
+
+// sides counts the entries of one identity.
+type sides struct {
+	acks, rows        int32
+	firstAck, lastRow int64 // unix ms
+}
+
+// NewMatcher makes an empty matcher.
+func NewMatcher() *Matcher { return &Matcher{unmatched: map[identity]sides{}} }
+
+// Add adds an entry of one side.
+func (m *Matcher) Add(side Side, e Entry) {
+	id := identity{e.Hash, int32(e.Flow)}
+	s := m.unmatched[id]
+	if side == Acknowledged {
+		if s.acks == 0 || e.Millis < s.firstAck {
+			s.firstAck = e.Millis
+		}
+		s.acks++
+	} else {
+		s.rows++
+		s.lastRow = max(s.lastRow, e.Millis)
+	}
+	m.unmatched[id] = s
+}
+
+// Reconcile compares the identities added so far and releases their memory. None of
+// them may be added again.
+func (m *Matcher) Reconcile() {
+	for id, s := range m.unmatched {
+		m.last = max(m.last, int(id.flow))
+		m.all.add(s)
+		m.flows[id.flow].add(s)
+	}
+	clear(m.unmatched)
+}
+
+func (m *comparing) add(s sides) {
+	m.c.Acknowledged += int64(s.acks)
+	m.c.Persisted += int64(s.rows)
+	m.c.Missing += int64(max(0, s.acks-s.rows))
+	m.c.Duplicated += int64(max(0, s.rows-max(1, s.acks)))
+	if s.acks == 0 {
+		m.c.Unacknowledged++
+		return
+	}
+	if m.seconds == nil {
+		m.seconds = map[int64]*second{}
+	}
+	at := int64(math.Floor(float64(s.firstAck) / 1000))
+	in := m.seconds[at]
+	if in == nil {
+		in = &second{}
+		m.seconds[at] = in
+	}
+	if s.rows == 0 {
+		in.missing++
+		return
+	}
+	lag := max(0, s.lastRow-s.firstAck)
+	in.lags.Record(float64(lag), 1)
+	in.max = max(in.max, lag)
+	if m.c.Lags == nil {
+		m.c.Lags = map[int64]int64{}
+	}
+	m.c.Lags[lag]++
+}
+
+// Comparison reconciles the remaining identities and returns the result over all
+// parts. The matcher cannot be used after it.
+func (m *Matcher) Comparison() Comparison {
+	m.Reconcile()
+	m.unmatched = nil
+	c := m.all.result()
+	for i := 0; m.last > 0 && i <= m.last; i++ {
+		c.Flows = append(c.Flows, m.flows[i].result())
+	}
+	return c
+}
+
+func (m *comparing) result() Comparison {
+	for at, s := range m.seconds {
+		if m.c.BySecond == nil {
+			m.c.BySecond = make(map[int64]Second, len(m.seconds))
+		}
+		p50, _ := s.lags.Quantile(0.5)
+		p99, _ := s.lags.Quantile(0.99)
+		m.c.BySecond[at] = Second{int64(s.lags.Count()), s.missing, min(p50, float64(s.max)), min(p99, float64(s.max)), float64(s.max)}
+	}
+	return m.c
+}
+
+// Matched is the number of identities on both sides: those that have a lag.
+func (c Comparison) Matched() (n int64) {
+	for _, identities := range c.Lags {
+		n += identities
+	}
+	return n
+}
+
+// Lag is the persist lag of rank ceil(q n) of the n matched identities, in
+// milliseconds, q in [0, 1]; false where n is 0.
+func (c Comparison) Lag(q float64) (float64, bool) {
+	n := c.Matched()
+	rank := min(max(int64(math.Ceil(q*float64(n))), 1), n)
+	for _, millis := range slices.Sorted(maps.Keys(c.Lags)) {
+		if rank -= c.Lags[millis]; rank <= 0 {
+			return float64(millis), n > 0
+		}
+	}
+	return 0, false
+}
+
+// AppendText appends a line for each entry, the hash in hex, the unix time in
+// milliseconds, and the number of a flow other than 0: the format on the wire and, below a line for each batch, in
+// evidence/ledger/.
+func AppendText(b []byte, entries []Entry) []byte {
+	for _, e := range entries {
+		b = hex.AppendEncode(b, e.Hash[:])
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, e.Millis, 10)
+		if e.Flow > 0 {
+			b = append(b, ' ')
+			b = strconv.AppendInt(b, int64(e.Flow), 10)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// AppendBatch appends a line with the number of a batch and its source, like
+// "# 17 worker/0", and the batch's entries.
+func AppendBatch(b []byte, source string, number uint64, entries []Entry) ([]byte, error) {
+	if strings.ContainsFunc(source, unicode.IsControl) {
+		return b, fmt.Errorf("source %q has a control character", source)
+	}
+	b = append(b, '#', ' ')
+	b = strconv.AppendUint(b, number, 10)
+	b = append(b, ' ')
+	b = append(b, source...)
+	b = append(b, '\n')
+	return AppendText(b, entries), nil
+}
+
+// ParseText parses the format of AppendText.
+func ParseText(r io.Reader) (entries []Entry, err error) {
+	err = EachEntry(r, func(e Entry) error { entries = append(entries, e); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// EachEntry visits the entries of a text in the format of AppendText or AppendBatch.
+func EachEntry(r io.Reader, visit func(Entry) error) error {
+	return eachLine(r, func(line []byte) error {
+		if line[0] == '#' {
+			return nil
+		}
+		e, err := parseEntry(line)
+		if err != nil {
+			return err
+		}
+		return visit(e)
+	})
+}
+
+// EachBatch visits the source and the number of each batch of a text in the format of
+// AppendBatch, and checks the entries.
+func EachBatch(r io.Reader, visit func(source string, number uint64) error) error {
+	return eachLine(r, func(line []byte) error {
+		batch, found := bytes.CutPrefix(line, []byte("# "))
+		if !found {
+			_, err := parseEntry(line)
+			return err
+		}
+		digits, source, found := strings.Cut(string(batch), " ")
+		number, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil || !found {
+			return errors.New("not the number and source of a batch")
+		}
+		return visit(source, number)
+	})
+}
+
+// eachLine visits the lines of a text; an empty one is an error.
+func eachLine(r io.Reader, visit func(line []byte) error) (err error) {
+	defer foreign.Guard(&err)
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		err := errNotEntry
+		if len(lines.Bytes()) > 0 {
+			err = visit(lines.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("parse ledger: line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("parse ledger: %w", err)
+	}
+	return nil
+}
+
+var errNotEntry = errors.New("not a hash and a time")
+
+func parseEntry(line []byte) (e Entry, err error) {
+	id, at, found := bytes.Cut(line, []byte{' '})
+	if !found || len(id) != hex.EncodedLen(len(e.Hash)) {
+		return e, errNotEntry
+	}
+	if _, err := hex.Decode(e.Hash[:], id); err != nil {
+		return e, errNotEntry
+	}
+	at, flow, ofFlow := bytes.Cut(at, []byte{' '})
+	if ofFlow {
+		if e.Flow, err = strconv.Atoi(string(flow)); err != nil || e.Flow < 1 || e.Flow >= MaxFlows {
+			return e, errors.New("not the number of a flow")
+		}
+	}
+	if e.Millis, err = strconv.ParseInt(string(at), 10, 64); err != nil {
+		return e, fmt.Errorf("time: %w", err)
+	}
+	return e, nil
+}
+
+// ReadError is a failure to read the persisted side from the database.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return "read persisted transactions: " + e.Err.Error() }
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Read visits the persisted side of a run as the database returns its rows, identity and
+// time. The error is a *ReadError, or the first error of visit.
+func Read(ctx context.Context, db database.Store, query, run string, visit func(Entry) error) error {
+	var refused error // by visit
+	err := db.Rows(ctx, query, run, func(id string, at time.Time) error {
+		refused = visit(Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()})
+		return refused
+	})
+	switch {
+	case refused != nil:
+		return refused
+	case err != nil:
+		return &ReadError{err}
+	}
+	return nil
+}
