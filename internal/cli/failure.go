@@ -64,7 +64,7 @@ func joined(err error) []error {
 		return nil
 	}
 	// An error of fmt.Errorf, which may wrap several errors too, is one line of text.
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // as it was returned
+	several, ok := err.(interface{ Unwrap() []error }) // as it was returned
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
 		return nil
 	}

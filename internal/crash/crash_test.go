@@ -28,7 +28,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	own := errors.New("own")
-	if err := Call(func() error { return own }); err != own { //nolint:errorlint // as it was returned
+	if err := Call(func() error { return own }); err != own { // as it was returned
 		t.Errorf("%v", err)
 	}
 }

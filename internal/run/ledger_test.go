@@ -4,14 +4,15 @@ package run
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/budget"
 	"assay.dev/assay/internal/testing/mysqldtest"
+	"assay.dev/assay/internal/testing/polltest"
 )
 
 // A cleanup of several statements removes every row of the run and no other, even if it is
@@ -83,11 +84,7 @@ func execIn(t *testing.T, tx *sql.Tx, statement string) {
 // awaitRowLockWaits waits until that many sessions wait for a row lock.
 func awaitRowLockWaits(t *testing.T, db *sql.DB, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); status(t, db, "Innodb_row_lock_current_waits") != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no session waits for a row lock")
-		}
-	}
+	polltest.Until(t, fmt.Sprintf("%d sessions wait for a row lock", want), func() bool { return status(t, db, "Innodb_row_lock_current_waits") == want })
 }
 
 func status(t *testing.T, db *sql.DB, name string) (n int) {

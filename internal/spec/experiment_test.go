@@ -140,7 +140,7 @@ func FuzzDecodeExperiment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := spec.DecodeExperiment("fuzz.json", data)
 		if err != nil {
-			faults(t, "fuzz.json", err)
+			_ = faults(t, "fuzz.json", err)
 			return
 		}
 		if e.Name != "fuzz" || len(e.Variants) < 2 || e.Pairs < 1 || len(e.Primary) == 0 || !(e.Tolerance > 0) {

@@ -25,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := spec.Decode("fuzz.json", data)
 		if err != nil {
-			faults(t, "fuzz.json", err)
+			_ = faults(t, "fuzz.json", err)
 			return
 		}
 		for name, p := range file.Profiles {

@@ -82,7 +82,7 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 	return p.withLoads(func(l Load) Load {
 		// Multiplying first keeps whole numbers whole; the target itself is exact.
 		return l.scaled(func(rate float64) float64 {
-			if rate == before { //nolint:staticcheck // exact on purpose
+			if rate == before { // exact on purpose
 				return target
 			}
 			return rate * target / before

@@ -127,7 +127,7 @@ func FuzzDecodeStub(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := spec.DecodeStub("fuzz.json", data)
 		if err != nil {
-			faults(t, "fuzz.json", err)
+			_ = faults(t, "fuzz.json", err)
 			return
 		}
 		for _, e := range file.Endpoints {

@@ -145,7 +145,7 @@ func (l *Link) Ready(ctx context.Context, r Ready) error {
 func (l *Link) Start(ctx context.Context, setup json.RawMessage) (*StartResponse, error) {
 	answer, err := l.postJSON(ctx, PathStart, StartRequest{Setup: setup})
 	if err == nil && answer.status == http.StatusAccepted {
-		return nil, nil //nolint:nilnil // not yet
+		return nil, nil // not yet
 	}
 	var s StartResponse
 	if err == nil {
@@ -166,7 +166,7 @@ func (l *Link) Frames(ctx context.Context, body []byte) (*Clock, error) {
 	}
 	text := answer.header.Get(HeaderClock)
 	if text == "" {
-		return nil, nil //nolint:nilnil // not known
+		return nil, nil // not known
 	}
 	c := &Clock{}
 	if err := json.Unmarshal([]byte(text), c); err != nil {

@@ -66,10 +66,10 @@ func TestGroupGrowsWhileBusy(t *testing.T) {
 		}
 		sizes = append(sizes, len(batch))
 	})
-	g.put(t.Context(), 0)
+	put(t, g, 0)
 	<-busy
 	for i := range 5 {
-		g.put(t.Context(), i)
+		put(t, g, i)
 	}
 	close(release)
 	g.stop()
@@ -88,9 +88,7 @@ func TestGroupFlushesInTime(t *testing.T) {
 		g := startGroup(3, 0, 1, wait, func(batch []int) { got = append(got, fmt.Sprint(time.Since(start), batch)) })
 		for i, at := range []time.Duration{0, 60, 150, 160, 170, 400} {
 			time.Sleep(at*time.Millisecond - time.Since(start))
-			if err := g.put(t.Context(), i); err != nil {
-				t.Fatal(err)
-			}
+			put(t, g, i)
 		}
 		time.Sleep(time.Second)
 		g.stop()
@@ -98,6 +96,13 @@ func TestGroupFlushesInTime(t *testing.T) {
 			t.Errorf("flushed %q, want %q", got, want)
 		}
 	})
+}
+
+func put(t *testing.T, g *group[int], item int) {
+	t.Helper()
+	if err := g.put(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestGroupRefuses(t *testing.T) {
@@ -108,10 +113,10 @@ func TestGroupRefuses(t *testing.T) {
 		once.Do(func() { close(busy) })
 		<-release
 	})
-	g.put(t.Context(), 0) // held by the flusher
+	put(t, g, 0) // held by the flusher
 	<-busy
-	g.put(t.Context(), 1) // held by the collector
-	g.put(t.Context(), 2) // held by the queue
+	put(t, g, 1) // held by the collector
+	put(t, g, 2) // held by the queue
 	if err := g.offer(3); !errors.Is(err, errFull) {
 		t.Errorf("offer to a full queue: %v", err)
 	}

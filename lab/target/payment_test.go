@@ -166,7 +166,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
-		req, err := http.NewRequestWithContext(ctx, "POST", s.base+"/payments", strings.NewReader(paymentBody("left", "left", "upi", 1)))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/payments", strings.NewReader(paymentBody("left", "left", "upi", 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,6 +174,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		go func() {
 			defer close(gone)
 			if res, err := s.client.Do(req); err == nil {
+				_ = res.Body.Close()
 				t.Errorf("acknowledged: %s", res.Status)
 			}
 		}()

@@ -62,7 +62,7 @@ func TestRequestLogIsBounded(t *testing.T) {
 	var out bytes.Buffer
 	to := stuck{slog.NewJSONHandler(&out, nil), make(chan struct{})}
 	l := startRequestLog(to)
-	r := httptest.NewRequest("GET", "/payments/a", nil)
+	r := httptest.NewRequest(http.MethodGet, "/payments/a", nil)
 	r.Pattern = "GET /payments/{id}"
 	r.Header.Set("traceparent", traced)
 	const more = 100

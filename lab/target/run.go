@@ -71,7 +71,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.close() //nolint:errcheck // all is committed
 	m.watchPool(db)
 	stopPush, err := startPush(ctx, c.OTLP, m, limited)
 	if err != nil {
@@ -198,7 +198,7 @@ func shutdown(work context.Context, c Config, web *http.Server, abandon func(), 
 	} else {
 		abandon()
 	}
-	web.Close() // requests that Shutdown did not end
+	_ = web.Close() // requests that Shutdown did not end
 	if pays.batches != nil {
 		pays.batches.stop()
 	}

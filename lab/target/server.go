@@ -216,5 +216,5 @@ func writeError(w http.ResponseWriter, code int, msg string) {
 func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
 }

@@ -103,7 +103,7 @@ func (f files) notCovered(dir string) (all []string) {
 	if err != nil {
 		return []string{dir + "/"}
 	}
-	defer folder.Close() // only read
+	defer folder.Close() //nolint:errcheck // it is only read
 	entries, err := folder.ReadDir(maxListed)
 	if err != nil && !errors.Is(err, io.EOF) || len(entries) == maxListed {
 		all = append(all, path.Join(dir, "..."))

@@ -126,13 +126,12 @@ func newReport(f files) Report {
 const maxDetails = 20
 
 func (r *Report) add(name string, state State, format string, args ...any) {
-	detail := page.Message(fmt.Sprintf(format, args...))
 	if r.details == nil {
 		r.details = map[string]int{}
 	}
 	switch r.details[name]++; {
 	case r.details[name] <= maxDetails:
-		r.Checks = append(r.Checks, Check{name, state, detail})
+		r.Checks = append(r.Checks, Check{name, state, page.Message(fmt.Sprintf(format, args...))})
 	case r.details[name] == maxDetails+1:
 		r.Checks = append(r.Checks, Check{name, state, "and more"})
 	}

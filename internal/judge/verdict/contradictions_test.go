@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/metrictest"
+	"assay.dev/assay/internal/testing/property"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
@@ -156,6 +157,7 @@ func anyPoint(kind metric.Kind, change func(p *metric.Point)) func(*rapid.T, *me
 // One contradiction in one frame makes a run INVALID, by name of its worker. Without it the
 // same run, from the same folder, is judged as it was.
 func TestContradictionsAreFound(t *testing.T) {
+	property.Share(t, 3)
 	systems := map[string]synthetic.System{"healthy": synthetic.Healthy, "slow": slow}
 	short := synthetic.Profile()
 	short.Flows[0].Load.Warmup, short.Flows[0].Load.Baseline.For, short.Flows[0].Load.Ramp, short.Flows[0].Load.Hold, short.Flows[0].Load.Cooldown = time.Second, time.Second, time.Second, 10*time.Second, time.Second

@@ -49,7 +49,7 @@ func get(t *testing.T, limited bool, address string, as httpext.ResponseType) *h
 	}
 	parsed, _ := url.Parse(address)
 	resp, err := httpext.MakeRequest(context.Background(), state, &httpext.ParsedHTTPRequest{
-		URL: &u, Req: &http.Request{Method: "GET", URL: parsed, Header: http.Header{}}, Timeout: 1 << 40,
+		URL: &u, Req: &http.Request{Method: http.MethodGet, URL: parsed, Header: http.Header{}}, Timeout: 1 << 40,
 		ResponseType: as, TagsAndMeta: state.Tags.GetCurrentValues(),
 	})
 	if err != nil {

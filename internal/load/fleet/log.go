@@ -99,7 +99,7 @@ func ends(path string) (head, tail []byte) {
 	if err != nil {
 		return nil, nil
 	}
-	defer f.Close() // read only
+	defer f.Close() //nolint:errcheck // it is only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil

@@ -49,7 +49,7 @@ func TestServeStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close() //nolint:errcheck // it is only read
+		defer answer.Body.Close()
 		status.code = answer.StatusCode
 		if status.code == http.StatusOK {
 			if err := json.NewDecoder(answer.Body).Decode(&status); err != nil {

@@ -75,7 +75,7 @@ func bucketOf(v float64, scale int) int {
 	}
 	frac, exp := math.Frexp(v) // v = frac * 2^exp, frac in [0.5, 1)
 	if scale <= 0 {
-		if frac == 0.5 { //nolint:staticcheck // an exact power of two belongs to the bucket below
+		if frac == 0.5 { // an exact power of two belongs to the bucket below
 			exp--
 		}
 		return (exp - 1) >> -scale

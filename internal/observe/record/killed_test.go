@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/testing/memorytest"
 )
 
 // childEnv holds the run folder that a child process of the tests appends to.
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, appendUntilKilled(dir))
 		os.Exit(1)
 	}
+	memorytest.Use()
 	os.Exit(m.Run())
 }
 

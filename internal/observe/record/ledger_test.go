@@ -113,7 +113,7 @@ func TestPersistedIsReplaced(t *testing.T) {
 			}
 			return poll.after
 		})
-		if !errors.Is(err, poll.after) || err != nil && err != poll.after { //nolint:errorlint // returned as it is
+		if !errors.Is(err, poll.after) || err != nil && err != poll.after { // returned as it is
 			t.Errorf("poll %d: %v", i, err)
 		}
 		if c, err := w.CompareLedger(); err != nil || c.Missing != poll.want {

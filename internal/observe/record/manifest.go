@@ -112,7 +112,7 @@ func readFolder(path string, limit int) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read
+	defer f.Close() //nolint:errcheck // it is only read
 	entries, err := f.ReadDir(max(limit, 0) + 1)
 	switch {
 	case errors.Is(err, io.EOF): // it is empty
@@ -131,7 +131,7 @@ func digestFile(path string, size int64) (sum string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() // only read
+	defer f.Close() //nolint:errcheck // it is only read
 	h := sha256.New()
 	if strings.HasSuffix(path, zstdSuffix) && size > 0 {
 		var magic [4]byte

@@ -114,7 +114,7 @@ func (d *Document) update(s *Search, confirm func(rate float64) string) {
 // else the last close one.
 func (d *Document) decisiveAt(rate float64) (at *Probe) {
 	for i, p := range d.Probes {
-		if p.Rate != rate { //nolint:staticcheck // the load of the trial, not one near it
+		if p.Rate != rate { // the load of the trial, not one near it
 			continue
 		}
 		if p.Result == Broken {

@@ -43,7 +43,7 @@ func (s *Search) End() End {
 
 // Load returns the load of a rate, without trials if it was not tried.
 func (s *Search) Load(rate float64) Load {
-	if i := slices.IndexFunc(s.loads, func(l Load) bool { return l.Rate == rate }); i >= 0 { //nolint:staticcheck // the load of the trial, not one near it
+	if i := slices.IndexFunc(s.loads, func(l Load) bool { return l.Rate == rate }); i >= 0 { // the load of the trial, not one near it
 		return s.loads[i]
 	}
 	return Load{Rate: rate}

@@ -135,13 +135,11 @@ func listeners(t *testing.T, pid int) (found procfs.NetTCP) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	//lint:ignore SA1019 a netlink library only for a test would be one more dependency
-	four, err := fs.NetTCP()
+	four, err := fs.NetTCP() //nolint:staticcheck // a netlink library only for a test would be one more dependency
 	if err != nil {
 		t.Fatal(err)
 	}
-	//lint:ignore SA1019 a netlink library only for a test would be one more dependency
-	six, _ := fs.NetTCP6() // a kernel may lack it
+	six, _ := fs.NetTCP6() //nolint:staticcheck // likewise; a kernel may lack it
 	const listen = 0x0A
 	for _, l := range append(four, six...) {
 		for _, target := range targets {

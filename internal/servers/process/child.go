@@ -127,7 +127,7 @@ func (c *Child) Err() error {
 // how the child ended.
 func (c *Child) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	err := Await(ctx, timeout, c.done, ready)
-	if err == ErrEnded && c.err != nil {
+	if errors.Is(err, ErrEnded) && c.err != nil {
 		return fmt.Errorf("%w: %w", err, c.err)
 	}
 	return err

@@ -178,6 +178,7 @@ func (a Attack) one(ctx context.Context, dialing chan struct{}, send func(contex
 	if err != nil {
 		return 0, err
 	}
+	_ = response.Body.Close()
 	return response.StatusCode, nil
 }
 

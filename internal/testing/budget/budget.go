@@ -63,6 +63,8 @@ func Take(n float64, log func(format string, args ...any)) (release func(), err 
 		if measured {
 			used, took := cpuTime()-before, time.Since(start)
 			log("declared %.2f CPUs, used %.2f: %.1f s in %.1f s", n, used.Seconds()/took.Seconds(), used.Seconds(), took.Seconds())
+		} else {
+			log("held %.2f CPUs for %.1f s", n, time.Since(start).Seconds())
 		}
 	}, nil
 }

@@ -95,7 +95,7 @@ func (c *Cluster) ended() error {
 	for _, p := range c.running {
 		select {
 		case <-p.child.Done():
-			return fmt.Errorf("%s: %w (%v)\n%s", p.name, process.ErrEnded, p.child.Err(), c.logged(p.name, 15))
+			return fmt.Errorf("%s: %w (%v)\n%s", p.name, process.ErrEnded, p.child.Err(), c.logged(p.name, 15)) //nolint:errorlint // nil if it ended well
 		default:
 		}
 	}

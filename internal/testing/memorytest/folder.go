@@ -38,6 +38,14 @@ func Folder(t testing.TB) string {
 // Make makes a folder that the caller removes.
 func Make(prefix string) (string, error) { return os.MkdirTemp(Root(), prefix) }
 
+// Use has all tests of a package make their folders in memory. TestMain calls it before it
+// runs them.
+func Use() {
+	if err := os.Setenv("TMPDIR", Root()); err != nil {
+		panic(err) // it has no zero byte
+	}
+}
+
 // Root is the folder in which the others are made.
 func Root() string {
 	var s unix.Statfs_t

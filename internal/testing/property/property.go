@@ -2,6 +2,7 @@ package property
 
 import (
 	"flag"
+	"strconv"
 	"testing"
 
 	_ "pgregory.net/rapid" // which has the flag
@@ -25,6 +26,18 @@ func Many(t *testing.T, tests map[string]func(*testing.T)) {
 	for name, test := range tests {
 		t.Run(name, test)
 	}
+}
+
+// Share draws a part of the usual number of cases, for each of a test's many subtests.
+func Share(t *testing.T, part int) {
+	t.Helper()
+	before := flag.Lookup(checks).Value.String()
+	n, err := strconv.Atoi(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(strconv.Itoa(max(1, n/part)))
+	t.Cleanup(func() { set(before) })
 }
 
 func set(n string) {

@@ -134,7 +134,7 @@ func collectOnce(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir str
 		_ = write.CloseWithError(err) // nil: the end of the archive
 		done <- err
 	})
-	err = unpack(read, partial)
+	err = unpack(read, partial, expandBytes)
 	_ = read.CloseWithError(io.ErrClosedPipe)
 	switch ended := <-done; {
 	case err != nil && isLocal(err): // which ended the transfer

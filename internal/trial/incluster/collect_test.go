@@ -73,7 +73,7 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	if connection == nil {
 		return
 	}
-	defer connection.Close() //nolint:errcheck // of a test
+	defer connection.Close()
 	var all []httpstream.Stream
 	for range 3 {
 		all = append(all, <-opened)

@@ -198,7 +198,7 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 		return false, nil
 	}
 	f.unread = nil
-	defer stream.Close() //nolint:errcheck // it is only read
+	defer stream.Close()
 	found, err = f.lines(stream)
 	if err != nil && ctx.Err() != nil {
 		return false, context.Cause(ctx)

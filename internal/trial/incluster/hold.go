@@ -39,7 +39,7 @@ func Prepare(folder string) error {
 		err = os.MkdirAll(unpackedFolder, 0o755)
 	}
 	if err == nil {
-		err = unpack(archive, unpackedFolder)
+		err = unpack(archive, unpackedFolder, expandBytes)
 	}
 	if err == nil {
 		err = os.Chdir(filepath.Join(unpackedFolder, folder))

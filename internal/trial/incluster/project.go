@@ -107,10 +107,11 @@ func packFolder(w io.Writer, dir string) error {
 	return errors.Join(err, out.Close(), zip.Close())
 }
 
-// unpack writes the files of an archive below a folder, which exists, and none elsewhere.
-func unpack(r io.Reader, dir string) error {
-	// With what a pod sends, it must not fill this machine's disk.
-	whole := &foreign.Expanding{Sent: r, Base: expandBytes, Ratio: expandRatio}
+// unpack writes the files of an archive below a folder, which exists, and none elsewhere:
+// size bytes of them and expandRatio times what was sent, since a pod must not fill this
+// machine's disk.
+func unpack(r io.Reader, dir string, size int64) error {
+	whole := &foreign.Expanding{Sent: r, Base: size, Ratio: expandRatio}
 	zip, err := gzip.NewReader(whole.Compressed())
 	if err != nil {
 		return err

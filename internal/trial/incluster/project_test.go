@@ -86,7 +86,7 @@ func TestPackRoundTrip(t *testing.T) {
 		if err := os.Mkdir(out, 0o755); err != nil {
 			r.Fatal(err)
 		}
-		if err := unpack(bytes.NewReader(archive), out); err != nil {
+		if err := unpack(bytes.NewReader(archive), out, expandBytes); err != nil {
 			r.Fatal(err)
 		}
 		if got := read(r, out); len(got) != len(files) {
@@ -107,7 +107,7 @@ func TestPackRoundTrip(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if err := unpack(bytes.NewReader(archive[:cut]), short); err == nil {
+		if err := unpack(bytes.NewReader(archive[:cut]), short, expandBytes); err == nil {
 			r.Fatalf("the first %d of %d bytes were unpacked", cut, len(archive))
 		}
 	})
@@ -123,7 +123,7 @@ func TestPackFolder(t *testing.T) {
 	if err := packFolder(&archive, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(&archive, out); err != nil {
+	if err := unpack(&archive, out, expandBytes); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(files, read(t, out)); diff != "" {
@@ -190,7 +190,7 @@ func TestUnpackRefuses(t *testing.T) {
 			if err := errors.Join(w.Close(), zip.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if err := unpack(&archive, filepath.Join(parent, "in")); err == nil {
+			if err := unpack(&archive, filepath.Join(parent, "in"), expandBytes); err == nil {
 				t.Error("it was unpacked")
 			}
 			for found := range read(t, parent) {
@@ -203,13 +203,14 @@ func TestUnpackRefuses(t *testing.T) {
 			}
 		})
 	}
+	const expandsTo = 16 << 20
 	for name, c := range map[string]struct {
 		files int
 		size  int64
 		want  string
 	}{
 		"files": {maxFiles + 1, 0, "more than 10000 files"},
-		"bytes": {1, 2 * expandBytes, "expands to more than 20 times"},
+		"bytes": {1, 2 * expandsTo, "expands to more than 20 times"},
 	} {
 		from, to := io.Pipe()
 		go func() {
@@ -224,13 +225,13 @@ func TestUnpackRefuses(t *testing.T) {
 			}
 			_ = to.CloseWithError(errors.Join(err, w.Close(), zip.Close()))
 		}()
-		err := unpack(from, t.TempDir())
+		err := unpack(from, t.TempDir(), expandsTo)
 		_ = from.Close()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if err := unpack(strings.NewReader("no archive"), t.TempDir()); err == nil {
+	if err := unpack(strings.NewReader("no archive"), t.TempDir(), expandBytes); err == nil {
 		t.Error("text was unpacked")
 	}
 }

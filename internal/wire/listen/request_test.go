@@ -95,6 +95,7 @@ func TestWrongTokenOnAKeptConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer got.Body.Close()
 		if _, err := io.Copy(io.Discard, got.Body); err != nil || got.StatusCode != want || got.Close != (want != http.StatusOK) {
 			t.Errorf("request %d: %+v, %v", i, got, err)
 		}

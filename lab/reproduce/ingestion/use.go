@@ -25,7 +25,7 @@ type Use struct {
 func (o Options) use(dir string, d search.Document, rate float64) *Use {
 	var u *Use
 	for _, p := range d.Probes {
-		if p.Rate != rate || p.Folder == "" { //nolint:staticcheck // the load of the trial, not one near it
+		if p.Rate != rate || p.Folder == "" { // the load of the trial, not one near it
 			continue
 		}
 		if r, err := sealed.Open(filepath.Join(dir, p.Folder)); err == nil {

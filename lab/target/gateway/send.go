@@ -63,7 +63,7 @@ func (g *Gateways) send(ctx context.Context, base string, r request) (Answer, er
 	}
 	req, err := http.NewRequestWithContext(patient, method, path, bytes.NewReader(body))
 	if err != nil {
-		return Answer{Outcome: Failed}, nil //nolint:nilerr // the URL has been checked
+		return Answer{Outcome: Failed}, nil // the URL has been checked
 	}
 	if r.kind == "charge" {
 		req.Header.Set("Content-Type", "application/json")
@@ -90,7 +90,7 @@ func (g *Gateways) answer(req *http.Request, mode string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return Answer{}, err

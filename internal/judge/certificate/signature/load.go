@@ -42,7 +42,7 @@ func FromEnvironment() (*PrivateKey, error) { return loadPrivate(fromEnvironment
 // loadPrivate loads the key that a value of KeyEnv names or holds; nil if it is empty.
 func loadPrivate(value string) (*PrivateKey, error) {
 	if value == "" {
-		return nil, nil //nolint:nilnil // no key is a state, not an error
+		return nil, nil // no key is a state, not an error
 	}
 	if !strings.Contains(value, "-----BEGIN") {
 		return readPrivate(value)

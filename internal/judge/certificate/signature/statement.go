@@ -118,7 +118,7 @@ func parseStatement(payload []byte, predicateType string) (Statement, error) {
 		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	if err := known.Validate(); err != nil {
-		return Statement{}, fmt.Errorf("the in-toto statement is not valid: %v", err)
+		return Statement{}, fmt.Errorf("the in-toto statement is not valid: %w", err)
 	}
 	switch {
 	case known.GetType() != intoto.StatementTypeUri:

@@ -78,7 +78,7 @@ func TestPanicOfTheDriver(t *testing.T) {
 			return rows.Err()
 		},
 		"close": func(ctx context.Context, db *database.DB) error {
-			rows, err := db.QueryContext(ctx, "one row")
+			rows, err := db.QueryContext(ctx, "one row") //nolint:rowserrcheck // it is Close that tells
 			if err != nil {
 				return err
 			}

@@ -192,6 +192,9 @@ func TestNothingIsChanged(t *testing.T) {
 			}
 			all[name] = value
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		return all
 	}
 	before := state()

@@ -95,7 +95,7 @@ func (c *Client) Ledger(ctx context.Context, visit func(line []byte) error) erro
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxLine)
 	for n := 0; lines.Scan(); n++ {
@@ -119,7 +119,7 @@ func (c *Client) state(ctx context.Context, method, path string, body []byte) (s
 	if err != nil {
 		return s, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	if s, err = decode(resp.Body); err != nil {
 		return s, c.foreign()
 	}
@@ -154,7 +154,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxLine))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
