@@ -101,7 +101,7 @@ func read(f *os.File, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read
+	defer f.Close() //nolint:errcheck // it is only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w, the limit is %s", ErrSize, quantity.Format(float64(limit), "By"))}

@@ -25,7 +25,7 @@ func (r *reader) fillValue(n *node, to reflect.Value) {
 	}
 	switch kind := to.Kind(); {
 	case to.Type() == reflect.TypeFor[json.RawMessage]():
-		text := jsontext.Value(rawText(n, r.data))
+		text := rawText(n, r.data)
 		if text.Compact() == nil { // the file has been parsed
 			to.SetBytes(text)
 		}

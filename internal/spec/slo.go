@@ -62,7 +62,7 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 	}
 	ok := r.expression(n.get("threshold"), s, named)
 	if basis := n.get("basis"); basis != nil && !basis.bad {
-		s.Basis = Basis(basis.text)
+		s.Basis = basis.text
 		if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
 			r.fail(basis, reason, `write "counted", or omit "basis"`)
 		}

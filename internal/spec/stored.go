@@ -83,7 +83,7 @@ func (s *SLO) UnmarshalJSON(data []byte) error {
 		is.Count != means.Count || is.Operator != means.Operator || is.Bound != means.Bound:
 		return fmt.Errorf("SLO %s: %s is not what is stored beside it: %s %g%s%s%g", SLO(is).MetricText(), quote(is.Expression), is.Aggregate, is.Quantile, is.Count, is.Operator, is.Bound)
 	case is.Basis != "" && is.Basis != Counted && is.Basis != Inferred:
-		return fmt.Errorf("SLO %s: unknown basis %s", SLO(is).Name(), quote(string(is.Basis)))
+		return fmt.Errorf("SLO %s: unknown basis %s", SLO(is).Name(), quote(is.Basis))
 	}
 	*s = SLO(is)
 	s.Quantile = means.Quantile

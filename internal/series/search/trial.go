@@ -53,7 +53,7 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 		for i := range slos {
 			if slos[i].Basis == spec.Inferred {
 				slos[i].Basis = spec.Counted
-				changed["basis"] = string(spec.Counted)
+				changed["basis"] = spec.Counted
 			}
 		}
 		return slos

@@ -150,7 +150,7 @@ func position(t testing.TB, db *sql.DB, statement string) (file string, at int64
 	defer func() { _ = rows.Close() }()
 	names, err := rows.Columns()
 	if err != nil || !rows.Next() {
-		t.Fatalf("%s: no row, %v", statement, err)
+		t.Fatalf("%s: no row, %v", statement, errors.Join(err, rows.Err()))
 	}
 	into := []any{&file, &at}
 	for range names[2:] {

@@ -145,7 +145,7 @@ func (d *Database) query(ctx context.Context, query string, args []any) ([]map[s
 		}
 		all = append(all, row)
 	}
-	return all, nil
+	return all, rows.Err()
 }
 
 // options are those of open.

@@ -42,8 +42,8 @@ func Sockets(proc string) (all []Socket, err error) {
 	if err != nil {
 		return nil, err
 	}
-	table4, err4 := fs.NetTCP()
-	table6, err6 := fs.NetTCP6() // a kernel without IPv6 has one table
+	table4, err4 := fs.NetTCP()  //nolint:staticcheck // a netlink library would be one more dependency
+	table6, err6 := fs.NetTCP6() //nolint:staticcheck // likewise; a kernel without IPv6 has one table
 	for _, s := range slices.Concat(table4, table6) {
 		all = append(all, Socket{endpoint(s.LocalAddr, s.LocalPort), endpoint(s.RemAddr, s.RemPort), s.St, s.Inode})
 	}

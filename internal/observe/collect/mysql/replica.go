@@ -186,7 +186,7 @@ func firstSupported(ctx context.Context, db *sql.DB, statements []string) (suppo
 
 // row returns the first row of a statement by column name; nil if there is none.
 func row(ctx context.Context, db *sql.DB, statement string) (map[string]string, error) {
-	all, err := database.Maps(db.QueryContext(ctx, statement))
+	all, err := database.Maps(db.QueryContext(ctx, statement)) //nolint:rowserrcheck // Maps does
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
