@@ -10,6 +10,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 	"google.golang.org/grpc/codes"
 
+	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/observe/metric"
 )
 
@@ -50,6 +51,29 @@ var calls = map[string]*call{
 			return "HTTP " + status
 		},
 	},
+}
+
+// keptFor are further tags of single metrics.
+var keptFor = map[string][]string{
+	metrics.HTTPReqsName:      {"method", "status", "error_code"},
+	metric.GRPC.Requests:      {"status"},
+	metric.WebSocket.Requests: {"status"},
+	metrics.ChecksName:        {"check"},
+	metrics.GroupDurationName: {"group"},
+	sql.ErrorsMetric:          {"class", "code"},
+}
+
+// ended are the series that sum k6's metrics by the second in which the iteration or
+// request ended.
+var ended = map[string]metric.Series{
+	metrics.IterationsName:        metric.Of(metric.EndedIterations),
+	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
+	metrics.HTTPReqsName:          metric.Of(metric.EndedRequests),
+	metrics.HTTPReqDurationName:   metric.Of(metric.EndedRequestTime),
+	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
+	metric.GRPC.Requests:          metric.Of(metric.EndedRequests),
+	metric.GRPC.Duration():        metric.Of(metric.EndedRequestTime),
+	metric.WebSocket.Duration():   metric.Of(metric.EndedBlockedTime),
 }
 
 // callOf is the call that samples are of, with its end and duration; nil: they are of none.

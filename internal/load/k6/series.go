@@ -26,16 +26,6 @@ const (
 // label set costs one histogram per second. Tags that an SLO selects by are kept too.
 var keptTags = []string{scenarioTag, "name"}
 
-// keptFor are further tags of single metrics.
-var keptFor = map[string][]string{
-	metrics.HTTPReqsName:      {"method", "status", "error_code"},
-	metric.GRPC.Requests:      {"status"},
-	metric.WebSocket.Requests: {"status"},
-	metrics.ChecksName:        {"check"},
-	metrics.GroupDurationName: {"group"},
-	sql.ErrorsMetric:          {"class", "code"},
-}
-
 // readTags are tags that become no labels: the class of a failed request is read from
 // them. k6 sets them for requests without a response only.
 var readTags = []string{"error"}
@@ -56,19 +46,6 @@ func SystemTags(slos []spec.SLO) []string {
 	}
 	slices.Sort(tags)
 	return slices.Compact(tags)
-}
-
-// ended are the series that sum k6's metrics by the second in which the iteration or
-// request ended.
-var ended = map[string]metric.Series{
-	metrics.IterationsName:        metric.Of(metric.EndedIterations),
-	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
-	metrics.HTTPReqsName:          metric.Of(metric.EndedRequests),
-	metrics.HTTPReqDurationName:   metric.Of(metric.EndedRequestTime),
-	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
-	metric.GRPC.Requests:          metric.Of(metric.EndedRequests),
-	metric.GRPC.Duration():        metric.Of(metric.EndedRequestTime),
-	metric.WebSocket.Duration():   metric.Of(metric.EndedBlockedTime),
 }
 
 // redirects are the statuses that net/http follows.
