@@ -116,7 +116,7 @@ type Stream struct {
 	lost   int    // frames dropped because the queue was full
 
 	failed int   // consecutive frames given up; written by the goroutine, then by Close
-	err    error // of the first frame that could not be sent
+	err    error // error of the first frame that could not be sent
 }
 
 // NewStream starts a stream, which the caller must close.

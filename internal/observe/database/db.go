@@ -24,7 +24,7 @@ const ConnectTimeout = 4 * time.Second
 type DB struct {
 	*sql.DB
 	Dialect *Dialect
-	*Intake // of its connection
+	*Intake // limits what the connection receives
 }
 
 // NewDB connects lazily, and limits the pool to one connection.
@@ -171,8 +171,11 @@ type Dialect struct {
 	NumberedArguments bool     // $1, $2, ... instead of question marks
 	Timestamps        []string // column types that hold an instant, as named by database/sql
 
-	// For preflight.
-	Connections          int // of a run: the collector's, the ledger's, and, where it needs one, that which ends a statement of the latter
+	// The following fields are for preflight.
+
+	// Connections is how many connections a run needs: the collector's, the ledger's and, on
+	// servers that require it, one that ends a statement of the ledger's.
+	Connections          int
 	VersionQuery         string
 	ConnectionLimitQuery string // connections available to ordinary users
 	ConnectionsQuery     string // open connections of all users, including this one

@@ -24,7 +24,7 @@ func (db *DB) ask(ctx context.Context, query, run string) (*sql.Rows, error) {
 }
 
 func (db *DB) Rows(ctx context.Context, query, run string, visit func(id string, at time.Time) error) (err error) {
-	defer foreign.Guard(&err) // of the driver, which parses what the server sends
+	defer foreign.Guard(&err) // the driver parses what the server sends, and may panic
 	rows, err := db.ask(ctx, query, run)
 	if err != nil {
 		return err

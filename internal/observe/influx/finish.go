@@ -15,9 +15,9 @@ import (
 
 // Result is the final state of a view.
 type Result struct {
-	Seconds int   // of the run
+	Seconds int   // seconds of the run
 	Missing int   // seconds that were not written, or not completely
-	Err     error // why; nil if none is missing
+	Err     error // why they are missing; nil if none is
 }
 
 // Finish writes the remaining seconds: from memory, and those that memory had no room

@@ -16,7 +16,7 @@ type pending struct {
 
 // pendingSecond is one second of a run.
 type pendingSecond struct {
-	timeline *record.Timeline // of this second only; nil: it is not in memory any more
+	timeline *record.Timeline // timeline of this second only; nil: it is not in memory any more
 	frames   int              // frames added
 	written  int              // frames that the last successful write included
 }

@@ -82,14 +82,14 @@ type second struct {
 	span     record.Span
 	ended    map[string]float64 // transactions by outcome
 	known    bool               // at least one transaction has ended
-	flows    []flow             // of the profile; the whole load if it has none
+	flows    []flow             // flows of the profile; the whole load if it has none
 	points   []Point
 }
 
 // flow is one of the profile's flows in this second.
 type flow struct {
 	scenario string         // value of the tag
-	selector []metric.Label // of its series; nil: all
+	selector []metric.Label // labels that select the flow's series; nil: all series
 	plan     plan.Plan
 	ended    map[string]float64 // transactions by outcome
 	known    bool               // at least one transaction has ended

@@ -34,7 +34,7 @@ type View struct {
 	mu       sync.Mutex
 	run      RunInfo
 	pending  *pending
-	err      error // of the last write or check
+	err      error // error of the last write or check
 	reported bool  // StatusChange has returned the error
 }
 

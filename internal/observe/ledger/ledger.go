@@ -41,7 +41,7 @@ func HashOf(run, id string) (h Hash) {
 type Entry struct {
 	Hash   Hash
 	Millis int64
-	Flow   int // of the profile, in its order, from 0
+	Flow   int // number of the flow in the profile's order, from 0
 }
 
 // MaxFlows is the number of flows that entries can be of.

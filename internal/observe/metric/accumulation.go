@@ -12,7 +12,7 @@ import (
 // Bounds on what is kept of foreign senders over a run.
 const (
 	maxForeignSeries  = 1 << 14
-	maxForeignBuckets = 1 << 22 // of all cumulative histograms together
+	maxForeignBuckets = 1 << 22 // buckets of all cumulative histograms together
 	maxForeignRanges  = 1 << 12 // distinct explicit buckets: those of a merged histogram
 	maxClockError     = time.Hour
 	maxInterval       = 24 * 60 * 60 // s; longer ones are cut, which no run's windows can notice
@@ -36,7 +36,7 @@ type Accumulation struct {
 	opened   uint64 // unix ns
 	series   map[digest]total
 	streams  map[digest]stream
-	buckets  int // of all totals
+	buckets  int // buckets in all totals
 	ranges   map[[2]float64]bool
 	reported refusals
 }
@@ -48,11 +48,11 @@ func NewAccumulation(opened time.Time) *Accumulation {
 
 // total is the state of a series after its last point.
 type total struct {
-	points uint64       // so far
-	end    uint64       // of the latest, unix ns
-	value  float64      // of a cumulative counter
-	hist   *Hist        // of a cumulative histogram
-	recent [4][2]uint64 // intervals of the latest increases, of a series that is not cumulative
+	points uint64       // number of points so far
+	end    uint64       // end of the latest point, unix ns
+	value  float64      // value of a cumulative counter
+	hist   *Hist        // state of a cumulative histogram
+	recent [4][2]uint64 // intervals of the latest increases, if the series is not cumulative
 }
 
 // stream is when a metric was exported last, and before that; unix ns, 0: not.
@@ -81,7 +81,9 @@ type refused struct {
 func (a *Accumulation) advance(p measured, before total, known bool, exported stream) (after total, up increase, err error) {
 	after = total{points: before.points + 1, end: max(before.end, p.end), recent: before.recent}
 	up = increase{since: before.end, end: p.end, point: p.point}
-	var outdated error // of a point that is not newer than the last one, which holds all that an older total does
+	// outdated is the error of a point that is not newer than the last one, whose total holds all
+	// that an older total does; nil: the point is newer.
+	var outdated error
 	if known && p.end <= before.end {
 		outdated = errRepeated
 	}

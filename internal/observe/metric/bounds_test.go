@@ -22,7 +22,8 @@ func histOf(t *rapid.T, all []float64) (h *Hist, form string) {
 		h.completeExtremes(info)
 	case "explicit":
 		limits := rapid.SliceOfNDistinct(rapid.OneOf(
-			rapid.SampledFrom([]float64{0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000}), // of the SDKs
+			// The default bounds of the SDKs.
+			rapid.SampledFrom([]float64{0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000}),
 			rapid.Float64Range(0, 1e6), rapid.SampledFrom(append([]float64{0}, all...)), rapid.Just(-3.5),
 		), 0, 20, rapid.ID).Draw(t, "limits")
 		slices.Sort(limits)

@@ -162,7 +162,7 @@ func (h *Hist) completeExtremes(n histInfo) {
 	if h.bounds != nil {
 		b.ranges = h.bounds.ranges
 	}
-	if !n.hasMin { // of observations that may be negative, 0 stands for all
+	if !n.hasMin { // 0 stands for all observations that may be negative
 		b.lowest, h.min = max(e.firstLow, 0), e.firstHigh
 	}
 	if !n.hasMax {

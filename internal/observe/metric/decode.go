@@ -37,7 +37,7 @@ type Decoder struct {
 	frames         []Frame
 	hists          []*histBuffer
 	taken          int // number of hists in use
-	buckets        int // of the exponential histograms of this call
+	buckets        int // number of buckets in the exponential histograms of this call
 
 	changed bool // a text of this call was masked
 

@@ -14,8 +14,8 @@ type Descriptor struct {
 	Name    string
 	Kind    Kind
 	Unit    string   // UCUM, as in its Series; empty: a plain number
-	Sources []string // which send it; SLOs read it from the first
-	Labels  []string // that its series may have
+	Sources []string // sources that send the metric; SLOs read it from the first
+	Labels  []string // labels that its series may have
 	Text    string   // what it measures, in one line
 
 	Protocol *Protocol // whose requests it measures; nil: none

@@ -23,7 +23,7 @@ type Exemplar struct {
 // Labels of an exemplar of TransactionDuration. Its time is the scheduled arrival.
 const (
 	ExemplarOutcome = "outcome"     // one of Outcomes; missing: completed
-	ExemplarError   = "error_class" // of its first error
+	ExemplarError   = "error_class" // class of the transaction's first error
 	ExemplarSampled = "sampled"     // "true": its requests ask for the trace to be recorded
 	violates        = "violates."   // and a number from 0: the ID of an SLO. The keys of OTLP's attributes are unique
 )

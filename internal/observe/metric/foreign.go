@@ -20,7 +20,7 @@ import (
 // Bounds on one request of foreign senders, and on the texts that identify a series.
 const (
 	maxPoints       = 1 << 17
-	maxPointBuckets = 1 << 22 // of all exponential histograms together
+	maxPointBuckets = 1 << 22 // buckets of all exponential histograms together
 	maxAttributes   = 128     // as OpenTelemetry's SDKs limit them
 	maxSeriesText   = 8 << 10 // bytes of a point's name, unit and attributes
 	maxServiceText  = 255     // bytes of a service's or an instance's name
@@ -34,7 +34,7 @@ const attrInstance = "service.instance.id"
 // Export is the content of one request.
 type Export struct {
 	Frames  []Frame    // our own
-	points  []measured // of foreign senders, in their order
+	points  []measured // points of foreign senders, in their order
 	refused refusals   // points of foreign senders that cannot be represented
 }
 
@@ -63,7 +63,7 @@ type measured struct {
 	// stream is the digest of everything that identifies a metric of one sender, and of
 	// the start of cumulative points: the same metric after a restart is another stream.
 	stream     digest
-	series     digest // of the stream and the point's attributes
+	series     digest // digest of the stream and the point's attributes
 	start, end uint64 // unix ns; start 0: not known
 	cumulative bool
 	k6         bool // by k6's output, whose rates have a form of their own

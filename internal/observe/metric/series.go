@@ -130,7 +130,7 @@ type Point struct {
 	Kind      Kind
 	Value     float64
 	Hist      *Hist
-	Exemplars []Exemplar // of a histogram
+	Exemplars []Exemplar // exemplars of a histogram
 }
 
 // Frame holds additive metrics of one second from one source. A late completion is

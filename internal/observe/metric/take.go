@@ -30,7 +30,7 @@ type Taken struct {
 // Step is one frame, and the state of the accumulation after it.
 type Step struct {
 	Frame   Frame
-	index   map[string]int // of its points, by the key of their series
+	index   map[string]int // positions of the frame's points, by the key of their series
 	of      *Accumulation
 	updates []update
 }
@@ -40,7 +40,7 @@ type update struct {
 	total  total
 	stream digest
 	end    uint64
-	ranges []Range // of the point
+	ranges []Range // the point's explicit buckets
 }
 
 // Commit makes the state after the frame the current one.
@@ -98,22 +98,22 @@ func (s stream) at(end uint64) stream {
 type taking struct {
 	of      *Accumulation
 	now     time.Time
-	totals  map[digest]total // of the series in the request, after the points so far
+	totals  map[digest]total // totals of the series in the request, after the points so far
 	streams map[digest]stream
 	created int                 // series that are new
-	buckets int                 // of all totals
-	ranges  map[[2]float64]bool // that are new
+	buckets int                 // buckets in all totals
+	ranges  map[[2]float64]bool // explicit buckets that are new
 	refused refusals
 	steps   []*Step
 	byFrame map[frameKey]*Step
 	newest  map[*foreign]uint64 // end of the latest point that counts, unix ns
-	senders []*foreign          // that sent such points, in the order of the request
+	senders []*foreign          // senders of points that count, in the order of the request
 }
 
 type frameKey struct {
 	source         string
 	second, length int64
-	arrival        bool // of the request as a whole
+	arrival        bool // the frame is about the request as a whole
 }
 
 // Take makes frames of the foreign points of a request that arrived now. It changes

@@ -24,7 +24,9 @@ type Contradiction struct {
 
 // Bounds of the contradictions that are kept, one of each source, and of their texts.
 const (
-	maxContradictions = 100 // of others than workers, which hide none of these
+	// maxContradictions bounds the contradictions of sources other than workers; these hide none of
+	// the workers' contradictions.
+	maxContradictions = 100
 	maxWhat           = 1000
 )
 
@@ -43,7 +45,7 @@ type Checker struct {
 	byID  map[string]int
 	on    map[string][]int // SLOs by the name of their metric
 	pairs [][2]int         // SLOs on the same samples, of which the second has the next higher bound
-	left  *allowance       // that of the timeline; nil: unlimited
+	left  *allowance       // allowance of the timeline; nil: unlimited
 
 	closed  map[string]bool
 	seconds map[slot]*secondSums // those of which not all is known
@@ -198,7 +200,7 @@ func (c *Checker) inTime(f metric.Frame) error {
 		of, known := c.flows[c.scenarioOf(p.Series)]
 		at := f.Second - t0
 		switch {
-		case !known && p.Series.Name == metric.IterationDuration: // of setup(), or of more label sets than are kept
+		case !known && p.Series.Name == metric.IterationDuration: // iterations of setup(), or of more label sets than are kept
 		case !known:
 			return fmt.Errorf("%s is of no flow of the run", p.Series.Key())
 		case at < 0 || time.Duration(at)*time.Second >= of.length:

@@ -30,9 +30,11 @@ type requestsKey struct {
 
 // requestSums are what the metrics of some requests say of them.
 type requestSums struct {
-	of             *metric.Protocol
-	issued, judged float64   // their number; samples of the rate of the failed ones, of which a script may except requests
-	count, sum     []float64 // of each of their times
+	of *metric.Protocol
+	// issued is the number of requests, and judged the number of samples of the rate of failed
+	// requests, from which a script may except some requests.
+	issued, judged float64
+	count, sum     []float64 // number and sum of the samples, for each of the requests' times
 }
 
 func (r *requests) clear() {

@@ -23,9 +23,11 @@ type slot struct {
 // the second are known and have ended. What its frames say of it can be compared only then: an
 // iteration of k6 may be in an earlier frame than its transaction.
 type secondSums struct {
-	due                   float64 // transactions that were scheduled, less those that have ended
-	ended, latencies      float64 // transactions, and the sum of their latencies
-	iterations, durations float64 // of k6, each of which is a part of a transaction
+	due              float64 // transactions that were scheduled, less those that have ended
+	ended, latencies float64 // transactions, and the sum of their latencies
+	// iterations and durations are the number of k6's iterations, each of which is a part of a
+	// transaction, and the sum of their durations.
+	iterations, durations float64
 	spare                 []float64
 	// By the flow's SLOs on transaction_duration: violations, less the iterations that alone
 	// violate it.

@@ -14,7 +14,7 @@ func TestTimelineOfAFlow(t *testing.T) {
 	}
 	line := timelineOf(
 		metric.Frame{Source: "worker/0", Second: 100, Points: []metric.Point{
-			count(metric.Requests, 50, "name", "before"), // of setup()
+			count(metric.Requests, 50, "name", "before"), // requests of setup()
 			count(metric.Requests, 3, "name", "pay", "scenario", "payments"),
 			count(metric.Requests, 7, "name", "view", "scenario", "viewers"),
 			count(metric.TransactionsScheduled, 4, "scenario", "payments"),

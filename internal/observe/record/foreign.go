@@ -11,7 +11,7 @@ type Foreign struct {
 	Series metric.Series
 	Kind   metric.Kind
 	Over   Span    // all seconds that the interval touches
-	Value  float64 // of a counter or a gauge
+	Value  float64 // value of a counter or a gauge
 	hist   *metric.Packed
 }
 

@@ -16,17 +16,18 @@ import (
 
 // frameLine is the JSON line of one point of one frame.
 type frameLine struct {
-	Source   string            `json:"source"`
-	Sequence uint64            `json:"sequence"`
-	Second   int64             `json:"second"`
-	Seconds  int64             `json:"seconds,omitempty"` // of the interval that ends with second, where it has several
-	Closing  bool              `json:"closing,omitempty"`
-	Metric   string            `json:"metric"`
-	Unit     string            `json:"unit,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Value    *float64          `json:"value,omitempty"`
-	Count    *uint64           `json:"count,omitempty"`
-	Sum      *float64          `json:"sum,omitempty"`
+	Source   string `json:"source"`
+	Sequence uint64 `json:"sequence"`
+	Second   int64  `json:"second"`
+	// Seconds is the length of the interval that ends with Second, if it has several seconds.
+	Seconds int64             `json:"seconds,omitempty"`
+	Closing bool              `json:"closing,omitempty"`
+	Metric  string            `json:"metric"`
+	Unit    string            `json:"unit,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Value   *float64          `json:"value,omitempty"`
+	Count   *uint64           `json:"count,omitempty"`
+	Sum     *float64          `json:"sum,omitempty"`
 	percentiles
 	Lower     *percentiles   `json:"lower,omitempty"` // between which the percentiles lie, of a sender with coarser buckets than ours
 	Upper     *percentiles   `json:"upper,omitempty"`

@@ -202,7 +202,7 @@ type parts struct {
 	size    int64
 	n       int64
 	last    [][]byte  // by part and side
-	offsets [][]int64 // of the blocks in the file, by part and side
+	offsets [][]int64 // offsets of the blocks in the file, by part and side
 	block   []byte    // scratch
 }
 

@@ -95,7 +95,7 @@ func TestPersistedIsReplaced(t *testing.T) {
 	}
 	for i, poll := range []struct {
 		rows  []ledger.Entry
-		after error // of the read
+		after error // error of the read
 		want  int64 // missing
 	}{
 		{nil, nil, 2},

@@ -273,7 +273,7 @@ func TestFilesThatTakeLongToRead(t *testing.T) {
 	} {
 		dir := sealWith(t, aPlan(), latencies("worker/0", 1, 1))
 		must(t, c.change(filepath.Join(dir, EvidenceDir)))
-		if name == "frames" { // of the size that the manifest has
+		if name == "frames" { // the manifest states this size too
 			sealed := filepath.Join(dir, EvidenceDir, manifestFile)
 			must(t, os.WriteFile(sealed, fmt.Appendf(nil, `{"schema": %q, "run": "a-run", "files": [{"path": %q, "size": %d, "sha256": "%x"}]}`, manifestSchema, framesFile, MaxLog+1, sha256.Sum256(make([]byte, MaxLog+1))), 0o644))
 		}

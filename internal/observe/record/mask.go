@@ -21,9 +21,9 @@ const (
 	maxSaid        = 1000    // bytes, of which JSON may make six each
 	maxLimitation  = 4 << 10 // bytes: some have the SQL that mends what they are about
 	maxLimitations = 100
-	maxVariables   = 200  // of a database, or labels of a build
-	maxInstruments = 2000 // of which a server has 1,500
-	maxName        = 200  // bytes of a name of these
+	maxVariables   = 200  // variables of a database, or labels of a build
+	maxInstruments = 2000 // instruments of a database; a server has 1,500
+	maxName        = 200  // bytes of the name of one of these
 )
 
 func said(text string) string { return mask.Cut(text, maxSaid) }

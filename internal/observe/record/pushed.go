@@ -24,9 +24,11 @@ const (
 // Pushed is what services pushed by OTLP under the names of OpenTelemetry's semantic
 // conventions.
 type Pushed struct {
-	Senders []string // of metrics of a service, sorted; only of a single one they are read
-	Longest int64    // s, that an increase may be spread over
-	Read    bool     // the timeline has metrics of a service that it has from a sender
+	// Senders are the senders of a service's metrics, sorted. The metrics are read only if there is
+	// one sender.
+	Senders []string
+	Longest int64 // longest time that an increase may be spread over, s
+	Read    bool  // the timeline has metrics of a service that it has from a sender
 }
 
 // TooRare reports whether the intervals are too long for the metrics to be read.

@@ -81,13 +81,14 @@ func TestPushed(t *testing.T) {
 			durations("db.client.connections.wait_time", "ms", nil, 9999), // the same under its older name
 			metric.CounterPoint(metric.NewSeries("db.client.connection.timeouts", "{timeout}"), 3),
 			metric.CounterPoint(metric.NewSeries("process.cpu.time", "s", "cpu.mode", "user"), 2),
-			durations("db.client.connection.use_time", "By", nil, 5), // of no time
+			durations("db.client.connection.use_time", "By", nil, 5), // By is no unit of time
 			level("db.client.connection.count", 3, "db.client.connection.state", "used", "service.instance.id", "a"),
 			level("db.client.connection.count", 4, "db.client.connection.state", "used", "service.instance.id", "b"),
 			level("db.client.connection.count", 5, "db.client.connection.state", "idle", "service.instance.id", "b"),
 		),
 		pushed("otlp/shop", 103, 0, level("db.client.connection.count", 1, "db.client.connection.state", "used", "service.instance.id", "a")),
-		pushed("otlp/hosts", 100, 0, metric.CounterPoint(metric.NewSeries("process.cpu.time", "s"), 50)), // of other programs
+		// This is the CPU time of other programs.
+		pushed("otlp/hosts", 100, 0, metric.CounterPoint(metric.NewSeries("process.cpu.time", "s"), 50)),
 	)
 	for name, want := range map[string]float64{
 		metric.ServiceQueries: 2, metric.ServiceQueryTime: 510, metric.ServiceConnectTime: 250, metric.ServiceDownstreamTime: 1125, metric.ServiceDownstreamCalls: 1,

@@ -18,7 +18,7 @@ import (
 // Run is a sealed record in memory: the only input of verdict and diagnosis.
 type Run struct {
 	Plan        Plan
-	Flow        string // that PerFlow made this the run of; empty: it is the whole run
+	Flow        string // flow whose run PerFlow made this; empty: the whole run
 	Environment Environment
 	Facts       Facts
 	Timeline    *Timeline
@@ -71,11 +71,11 @@ type Environment struct {
 // WorkerHost is where a worker ran.
 type WorkerHost struct {
 	Source string  `json:"source"` // "worker/0", ...
-	Share  float64 `json:"share"`  // of the load, (0,1]
+	Share  float64 `json:"share"`  // share of the load, (0,1]
 	Local  bool    `json:"local"`  // on the coordinator's machine, so that they have the same clock
 	Host   Host    `json:"host"`
 	Pod    string  `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
-	Node   string  `json:"node,omitempty"` // that the pod runs on
+	Node   string  `json:"node,omitempty"` // node that the pod runs on
 }
 
 // Facts is evidence/facts.json: what happened, written when the record is sealed.
@@ -93,7 +93,7 @@ type Facts struct {
 	Ledger      LedgerFact  `json:"ledger"`
 	Faults      []Fault     `json:"faults,omitempty"`     // those of the profile, in its order
 	Invariants  []Invariant `json:"invariants,omitempty"` // those of the profile, in its order
-	Stubs       []Stub      `json:"stubs,omitempty"`      // that the run began at, by name
+	Stubs       []Stub      `json:"stubs,omitempty"`      // stubs at which the run began, by name
 	Limitations []string    `json:"limitations,omitempty"`
 	Issued      time.Time   `json:"issued"`
 	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
@@ -102,16 +102,24 @@ type Facts struct {
 // Abort is a condition under which the profile stops a run, to protect the target or others,
 // and the unix seconds [From, To) in which it held.
 type Abort struct {
-	Metric     string    `json:"metric"`             // a rate of the load, like http_req_failed, or what a condition on something else is named by
-	Expression string    `json:"expression"`         // like "rate>0.5 for 10s"
-	Limit      float64   `json:"share"`              // of the expression, in Unit; the key is older than limits that are no shares
-	Unit       string    `json:"unit,omitempty"`     // of Limit and Observed, if Protects is not empty: empty for a count. Otherwise both are shares
-	Protects   string    `json:"protects,omitempty"` // like "the neighbour orders"; empty: the target, by a rate of the load
-	From       int64     `json:"from"`
-	To         int64     `json:"to"`
-	Occurred   float64   `json:"occurred"`           // of a rate of the load: its samples that were not 0
-	Total      float64   `json:"total"`              // likewise: all samples of the metric in these seconds
-	Observed   []Reading `json:"observed,omitempty"` // what was read in these seconds
+	// Metric is a rate of the load, like http_req_failed, or the name of a condition on something
+	// else.
+	Metric     string `json:"metric"`
+	Expression string `json:"expression"` // like "rate>0.5 for 10s"
+	// Limit is the expression's limit, in Unit. The JSON key is older than limits that are no
+	// shares.
+	Limit float64 `json:"share"`
+	// Unit is the unit of Limit and Observed if Protects is not empty; empty: a count. Otherwise
+	// both are shares.
+	Unit     string `json:"unit,omitempty"`
+	Protects string `json:"protects,omitempty"` // like "the neighbour orders"; empty: the target, by a rate of the load
+	From     int64  `json:"from"`
+	To       int64  `json:"to"`
+	// Occurred is the number of samples of a rate of the load that were not 0, and Total the
+	// number of all its samples in these seconds.
+	Occurred float64   `json:"occurred"`
+	Total    float64   `json:"total"`
+	Observed []Reading `json:"observed,omitempty"` // what was read in these seconds
 }
 
 // Guards reports whether the condition is on something else than the load: it is then no SLO
@@ -164,20 +172,23 @@ const (
 
 // Pod is what the cluster said of a worker's pod when the run ended.
 type Pod struct {
-	Name     string    `json:"name"`                // NAMESPACE/NAME
-	Node     string    `json:"node,omitempty"`      // empty: it was on none, or not known
-	Phase    string    `json:"phase"`               // "Pending", "Running", "Succeeded", "Failed"
-	Reason   string    `json:"reason,omitempty"`    // why it did not end by itself; empty: it did, or it runs
-	Message  string    `json:"message,omitempty"`   // the cluster's words on Reason: one line of at most 300 bytes
-	ExitCode *int      `json:"exit_code,omitempty"` // of its container; nil: it has not ended, or not known
-	Restarts int       `json:"restarts,omitempty"`  // of its container
-	At       time.Time `json:"at,omitzero"`         // when Reason was first seen, by the coordinator's clock; zero: not known
+	Name    string `json:"name"`              // NAMESPACE/NAME
+	Node    string `json:"node,omitempty"`    // empty: it was on none, or not known
+	Phase   string `json:"phase"`             // "Pending", "Running", "Succeeded", "Failed"
+	Reason  string `json:"reason,omitempty"`  // why it did not end by itself; empty: it did, or it runs
+	Message string `json:"message,omitempty"` // the cluster's words on Reason: one line of at most 300 bytes
+	// ExitCode is the exit code of the pod's container; nil: it has not ended, or not known.
+	ExitCode *int      `json:"exit_code,omitempty"`
+	Restarts int       `json:"restarts,omitempty"` // restarts of the pod's container
+	At       time.Time `json:"at,omitzero"`        // when Reason was first seen, by the coordinator's clock; zero: not known
 }
 
 // Collect is how one collector ended.
 type Collect struct {
-	Source string `json:"source"` // of its frames: "database", "service", "host", "lag", "gauges", "neighbours"
-	State  string `json:"state"`  // "ok", "absent", "failed"
+	// Source is the source of the collector's frames: "database", "service", "host", "lag",
+	// "gauges", "neighbours".
+	Source string `json:"source"`
+	State  string `json:"state"` // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -203,7 +214,7 @@ type Fault struct {
 
 // Invariant is what came of one invariant of the profile.
 type Invariant struct {
-	Rows  int64  `json:"rows"`            // that violate it, at most MaxInvariantRows
+	Rows  int64  `json:"rows"`            // rows that violate the invariant, at most MaxInvariantRows
 	Error string `json:"error,omitempty"` // why it could not be checked; empty: it was
 }
 
@@ -213,7 +224,7 @@ type Stub struct {
 	Name      string           `json:"name"`
 	URL       string           `json:"url"`
 	File      Digest           `json:"file"`   // as the stub has read it; the path is the stub's
-	Phases    []spec.StubPhase `json:"phases"` // of that file
+	Phases    []spec.StubPhase `json:"phases"` // phases of that file
 	Endpoints []StubEndpoint   `json:"endpoints"`
 	Ledger    *StubLedger      `json:"ledger,omitempty"` // nil: it could not be read
 }

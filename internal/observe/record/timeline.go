@@ -28,8 +28,8 @@ type Timeline struct {
 	key      []byte // scratch
 	sources  map[string]*stream
 	bySource bySource
-	examples map[string][]example      // of our own workers, by name of their series
-	labels   map[string][]metric.Label // of exemplars, by their text
+	examples map[string][]example      // exemplars of our own workers, by name of their series
+	labels   map[string][]metric.Label // labels of exemplars, by their text
 	pushed   Pushed
 
 	selected   *selected  // the last that were read; nil: none since a series was added
@@ -49,7 +49,8 @@ type LeftOut struct {
 	Points int
 	From   int64 // the first second of such a point
 
-	names map[string]bool // of their metrics; beyond maxLeftNames any may be one of them
+	// names are the metrics of such points. Beyond maxLeftNames, any metric may be one of them.
+	names map[string]bool
 }
 
 // maxLeftNames bounds the names of metrics that are known to be left out.
@@ -171,7 +172,7 @@ func (t *Timeline) checkRead() error {
 	for name, all := range t.named {
 		pairs := len(all) * len(all)
 		if isTraffic(name) && name != metric.ErrorsByClass {
-			pairs /= 4 // of which only endpoints are described one by one
+			pairs /= 4 // only the endpoints of traffic are described one by one
 		}
 		t.left.spend(0, 2*pairs)
 	}

@@ -19,7 +19,7 @@ type timeSeries struct {
 	key    string
 	series metric.Series
 	kind   metric.Kind
-	source string // of a foreign series; the others are those of all sources
+	source string // source of a foreign series; the others are of all sources
 	length int64  // seconds of the intervals of a foreign series; 0: it is not foreign
 	// columns are the values of counters and gauges, and the sums of histograms, sorted by
 	// their source. They are kept by frame, and read by second, source and
@@ -188,7 +188,7 @@ func (s *timeSeries) each(columns []*column, span Span, visit func(point)) {
 // record.
 type column struct {
 	source       string
-	observations uint64 // of a histogram
+	observations uint64 // number of observations of a histogram
 	packed       []byte
 	last         point // packed last
 	unsorted     bool

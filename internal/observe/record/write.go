@@ -61,7 +61,7 @@ type Writer struct {
 	encoder *zstd.Encoder
 	frames  *zstdFile
 	acks    map[string]*zstdFile // by source
-	pending []*zstdFile          // of acks, those appended to since the last flush
+	pending []*zstdFile          // files of acks that were appended to since the last flush
 	flushed time.Time            // last call of Flush
 
 	// Sealer signs the manifest when the record is sealed; nil: nobody does.

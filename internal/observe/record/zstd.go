@@ -38,7 +38,7 @@ type zstdFile struct {
 	encoder *zstd.Encoder // shared by the files of a record
 	pending []byte        // messages appended since the last flush
 	closed  bool
-	err     error // of the first write that failed, after which no other may follow
+	err     error // error of the first write that failed; no other may follow it
 }
 
 func createZstd(path string, e *zstd.Encoder) (*zstdFile, error) {

@@ -13,9 +13,9 @@ type Part int
 
 // The parts of a point.
 const (
-	Value Part = iota // of a counter, or of a level
-	Count             // of the observations of a histogram
-	Sum               // of the observations of a histogram, NaN: not known
+	Value Part = iota // value of a counter, or of a level
+	Count             // number of observations of a histogram
+	Sum               // sum of the observations of a histogram; NaN: not known
 )
 
 // Metric is a metric of a service, by its name in OpenTelemetry, as one of the catalogue.

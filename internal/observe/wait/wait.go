@@ -36,7 +36,7 @@ const (
 // Class describes a class of waits.
 type Class struct {
 	Name        string   `json:"class"`
-	Component   string   `json:"component"` // of a transaction's time
+	Component   string   `json:"component"` // component of a transaction's time
 	Meaning     string   `json:"meaning"`
 	Confirm     string   `json:"confirm"`     // how to confirm that it is the cause
 	Experiments []string `json:"experiments"` // in scenarios/experiments, the most conclusive first

@@ -49,8 +49,8 @@ func TestExposedLag(t *testing.T) {
 	}
 }
 
-// Before it has read anything a binlog reader reports -1. That is not a lag, so these
-// seconds have no value.
+// Before it has read anything, a binlog reader reports -1, which is no lag, so these seconds
+// have no value.
 func TestNoLag(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.05)

@@ -28,7 +28,7 @@ type Options struct {
 	Database string       // DSN of the replicas' source; empty: Aurora replicas, which report their lag themselves
 	Readers  []string     // DSNs of replicas
 	Service  string       // URL of the service's metrics, for gauges without a URL in the profile; empty: not known yet
-	Hosts    []string     // that URLs in the profile may name, in addition to loopback
+	Hosts    []string     // hosts that URLs in the profile may name, in addition to loopback
 
 	// Instances lists all instances of the service, of which the largest value counts; nil:
 	// only Service is read.
@@ -85,7 +85,7 @@ func (o Options) Metrics() (names []string) {
 // cannot be read, or did not answer in time.
 func (o Options) Examine(ctx context.Context, name string) error {
 	for _, g := range o.gauges() {
-		// Of several gauges of conditions, some may be of a service that does not run yet.
+		// Some of the conditions' gauges may be of a service that does not run yet.
 		if g.series.Name != name || name == metric.AbortGauge && !g.located {
 			continue
 		}

@@ -86,8 +86,8 @@ func TestFirstReadings(t *testing.T) {
 	broken := errors.New("no such metric")
 	for name, c := range map[string]struct {
 		read  func(n int) error
-		start error // of a run
-		check error // before a run
+		start error // error at the start of a run
+		check error // error of the check before a run
 		reads int
 	}{
 		"answers":        {func(int) error { return nil }, nil, nil, 1},

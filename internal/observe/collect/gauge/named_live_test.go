@@ -58,7 +58,7 @@ func TestNamedGauge(t *testing.T) {
 	})
 }
 
-// Of several instances the largest value counts, and seconds in which one of them fails have
+// The largest value of several instances counts, and seconds in which one of them fails have
 // no value, because its value could be larger.
 func TestNamedGaugeOfInstances(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func (o Options) consumerLag() []*polledGauge {
 type consumer struct {
 	brokers      []string
 	group, topic string
-	hosts        []string     // that brokers of the profile may be on, in addition to loopback
+	hosts        []string     // hosts that the profile's brokers may be on, in addition to loopback
 	lag          *kafka.Group // nil before open
 }
 
@@ -119,7 +119,7 @@ func (c *consumer) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !access.NamesBroker() { // that of the environment is the user's own
+	if !access.NamesBroker() { // a broker from the environment is the user's own
 		for _, b := range c.brokers {
 			if host, _, err := net.SplitHostPort(b); err == nil && !collect.IsLoopback(host) && !slices.Contains(c.hosts, host) { // it gets the user's credentials
 				return hint.With(fmt.Errorf("broker %s is neither loopback nor the target's host", b),
@@ -226,9 +226,9 @@ type scrapedGauge struct {
 
 // scraped returns a gauge at a URL; empty: at the service's metrics.
 //
-// Of several instances the largest value counts, as of several series of one endpoint. A
-// sum would be wrong for a gauge that every instance reports of something that they share,
-// such as a queue in the database or the lag of a binlog reader.
+// The largest value of several instances counts, as with several series of one endpoint. A sum
+// would be wrong for a gauge that every instance reports of something that they share, such as
+// a queue in the database or the lag of a binlog reader.
 func (o Options) scraped(name, url string, labels ...metric.Label) *scrapedGauge {
 	g := &scrapedGauge{name: name, labels: labels, scale: 1}
 	if url == "" && o.Instances != nil {

@@ -30,7 +30,7 @@ type Collector struct {
 	idle    idleTimes
 	stops   stops
 	trips   roundTrips
-	at      time.Time // of the previous reading
+	at      time.Time // time of the previous reading
 }
 
 // idleTimes holds the idle time of each CPU, in s.

@@ -24,9 +24,10 @@ type process struct {
 	gone    bool
 
 	threads map[int]time.Duration // time that each thread has waited for a CPU, by id
-	queued  time.Duration         // of all threads, since the process was first read
-	cpu     float64               // s, of the process and its descendants
-	quota   *quota.Meter
+	// queued is the time that all threads have waited for a CPU, since the process was first read.
+	queued time.Duration
+	cpu    float64 // CPU time of the process and its descendants, s
+	quota  *quota.Meter
 }
 
 // processes reports the watched processes that still run.

@@ -121,7 +121,7 @@ const handshakeTimeout = 900 * time.Millisecond
 // trip of a connection in use is not suitable: the other end may delay its
 // acknowledgements until it responds.)
 type roundTrips struct {
-	target *url.URL // of the service; nil: none
+	target *url.URL // URL of the service; nil: none
 	done   chan float64
 }
 

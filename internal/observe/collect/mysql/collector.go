@@ -28,7 +28,7 @@ type collector struct {
 	noMetrics  bool // no privilege to read InnoDB's metrics
 	noBlockers bool // no privilege to read which sessions hold row locks
 
-	// Of Run.
+	// State of Run.
 	status     status
 	statements statements
 	labels     sampling.Digests

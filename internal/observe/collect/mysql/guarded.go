@@ -150,11 +150,11 @@ type socket interface {
 type bounded struct {
 	socket
 	loggedIn *atomic.Bool // until then an answer of this form asks to log in otherwise
-	opaque   bool         // by TLS or compression
-	header   []byte       // of a packet, as far as it has arrived
+	opaque   bool         // TLS or compression hides the content
+	header   []byte       // header of a packet, as far as it has arrived
 	body     int          // bytes of a packet that are still to come
 	first    bool         // the next one is the first of an answer's part
-	size     int          // of the packet
+	size     int          // size of the packet
 }
 
 const (

@@ -33,8 +33,8 @@ const sessionSettings = "SET SESSION lock_wait_timeout = 1, long_query_time = 31
 // use.
 type link struct {
 	config *driver.Config
-	schema string // of the DSN; empty: none
-	id     string // of the collector
+	schema string // schema in the DSN; empty: none
+	id     string // random ID of the collector
 
 	db      *sql.DB
 	conn    *sql.Conn         // nil: not connected
@@ -258,8 +258,8 @@ func refused(err error) bool {
 	return answered && !broken(err) && !dialect.Is(err, database.Timeout)
 }
 
-// broken reports whether the connection is unusable after this error. Of the errors that
-// the server returns, three end the connection.
+// broken reports whether the connection is unusable after this error. Only three of the
+// errors that the server returns end the connection.
 func broken(err error) bool {
 	if _, answered := serverError(err); answered {
 		return is(err, code.ER_SERVER_SHUTDOWN, errKilledMariaDB, errIdle)

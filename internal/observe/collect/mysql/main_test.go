@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 type bench struct {
 	flavour string
 	server  *mysqld.Server
-	rest    time.Duration // of the sessions of a load after each statement
-	dsn     string        // of root, with the schema of the load
+	rest    time.Duration // pause of each session of a load after each statement
+	dsn     string        // DSN of root, with the schema of the load
 	db      *sql.DB       // open at dsn
 }
 

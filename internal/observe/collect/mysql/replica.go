@@ -215,7 +215,7 @@ func (p position) compare(q position) int {
 // replica has executed.
 type history struct {
 	ends []end
-	last time.Time // of the latest observation
+	last time.Time // time of the latest observation
 }
 
 // end is an observed end position. The binlog reached it after since, the time of the

@@ -130,9 +130,9 @@ func rights(t *testing.T, b *bench, user string) (dsn string) {
 	return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = user, "r" })
 }
 
-// Of two concurrent runs, the one that ends first leaves everything enabled; the one that
-// ends last restores it, through whichever user. The server keeps no connection attributes,
-// so the runs know of each other without them.
+// When two runs are concurrent, the one that ends first leaves everything enabled, and the one
+// that ends last restores it, through whichever user. The server keeps no connection
+// attributes, so the runs know of each other without them.
 func twoRunsAtOnce(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, mixedSetup...)
 	before := setupRows(t, b.db)

@@ -18,10 +18,10 @@ import (
 type active struct {
 	session
 	owner
-	digest string // of the statement, 16 digits; the statement's text if digestIsText
+	digest string // digest of the statement, 16 digits; the statement's text if digestIsText
 
 	idle   bool
-	waitID uint64  // of the innermost wait in progress; 0: none
+	waitID uint64  // ID of the innermost wait in progress; 0: none
 	waited float64 // duration of that wait so far, in ps
 }
 
@@ -260,7 +260,7 @@ type blocker struct {
 	session
 	owner
 	waiters int    // sessions that wait for it
-	waitID  uint64 // of its innermost wait in progress; 0: none
+	waitID  uint64 // ID of the session's innermost wait in progress; 0: none
 }
 
 // readBlockers finds the sessions that hold contended row locks and what each of them is

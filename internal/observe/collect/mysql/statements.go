@@ -26,7 +26,7 @@ type statementKey struct{ schema, digest string }
 // statements turns readings of statement times into points.
 type statements struct {
 	sampling.Statements[statementKey, string]
-	at time.Time // of the previous reading
+	at time.Time // time of the previous reading
 }
 
 func newStatements() statements {

@@ -148,7 +148,7 @@ func (c *Collector) Close() error {
 type counters struct {
 	endpoint      *scrape.Endpoint
 	errors, total spec.Selection
-	last          reading // of the last scrape that succeeded; nil maps: none yet
+	last          reading // reading of the last scrape that succeeded; nil maps: none yet
 }
 
 // reading is the values of the selected counters, by their labels.
@@ -162,8 +162,8 @@ func newCounters(n spec.Neighbour) *counters {
 }
 
 // examine also checks that the selections select something: one that never does would never
-// stop a run. Of the errors no series may exist before the first error, but its metric and
-// the labels that are looked at must.
+// stop a run. The errors may have no series before the first error, but their metric and the
+// labels that are looked at must exist.
 func (c *counters) examine(ctx context.Context) error {
 	found, err := c.scrape(ctx)
 	if err != nil {

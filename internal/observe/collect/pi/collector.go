@@ -74,7 +74,7 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	<-ctx.Done()
 	ended := max(time.Now().Unix(), began+1) // the current second has no point yet
 	all, err := c.gather(context.WithoutCancel(ctx), began, ended)
-	if missing := ended - began - int64(len(all.total)); missing > 0 { // of which none is outside
+	if missing := ended - began - int64(len(all.total)); missing > 0 { // no point lies outside the run
 		c.notes.Add("Performance Insights published no load for %d of the run's %d seconds%s", missing, ended-began, c.waited(err))
 	}
 	if len(all.total) == 0 && err != nil {

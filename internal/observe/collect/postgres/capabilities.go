@@ -28,8 +28,10 @@ type capabilities struct {
 	activities     bool   // sessions show their activity
 	ioTiming       bool   // page reads and writes are timed
 	track          string // pg_stat_statements.track; empty: the library is not loaded
-	schema         string // of the extension pg_stat_statements, quoted; empty: it is not installed
-	version        string // of the extension
+	// schema is the quoted schema of the extension pg_stat_statements; empty: the extension is
+	// not installed.
+	schema  string
+	version string // version of the extension
 }
 
 // statementTimes reports whether statement times can be read.

@@ -28,7 +28,7 @@ type collector struct {
 	clients sampling.Clients
 	waiters int // sessions waiting for a row lock in the last sample
 
-	// Of Run.
+	// State of Run.
 	status     sampling.Status
 	last       reading
 	statements statements

@@ -80,7 +80,8 @@ func (l *link) restart(ctx context.Context, parameters map[string]string) {
 
 // majorOf returns the major version of the server; 0: unknown.
 func majorOf(conn *pgx.Conn) (major int) {
-	_, _ = fmt.Sscanf(conn.PgConn().ParameterStatus("server_version"), "%d", &major) // of 19beta1, too
+	// Sscanf also reads the major version of 19beta1.
+	_, _ = fmt.Sscanf(conn.PgConn().ParameterStatus("server_version"), "%d", &major)
 	return major
 }
 

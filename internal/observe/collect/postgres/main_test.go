@@ -19,9 +19,9 @@ import (
 // bench is a server with a table to load.
 type bench struct {
 	*postgrestest.Server
-	dsn string  // of the superuser, in the database of the load
+	dsn string  // DSN of the superuser, in the database of the load
 	db  *sql.DB // open at dsn
-	// rest is that of the sessions of a load after each statement.
+	// rest is the pause of each session of a load after each statement.
 	rest time.Duration
 }
 

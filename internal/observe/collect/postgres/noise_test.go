@@ -74,7 +74,7 @@ func TestOwnStatementsAreNotLogged(t *testing.T) {
 			t.Errorf("%q: %v", notes[0], err)
 		}
 	}
-	// Of the seconds before and after those that were awaited, there may be a part.
+	// The log may also hold part of the seconds before and after those that were awaited.
 	if lines == 0 || lines > 4*entries || size > 4000*(kB+1) || size < lines*100 {
 		t.Errorf("%d lines of %d bytes in all, told %q", lines, size, notes)
 	}

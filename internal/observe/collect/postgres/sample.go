@@ -73,8 +73,8 @@ var locksSQL string
 type lock struct {
 	pid          int32
 	granted      bool
-	object       string // that is locked
-	state, event string // of the session
+	object       string // object that is locked
+	state, event string // the session's state and wait event
 }
 
 // readBlockers finds the sessions that hold contended row locks and what they are doing.

@@ -138,7 +138,7 @@ func relativePath(mounted, group string) (string, bool) {
 type usage struct {
 	throttled float64 // s, the sum over all CPUs
 	periods   float64 // number of periods in which the group was throttled
-	length    float64 // of a period, s
+	length    float64 // length of a period, s
 }
 
 // since returns for how long, in s, the group was throttled since first. The kernel adds

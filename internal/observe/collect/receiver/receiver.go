@@ -45,7 +45,7 @@ type Receiver struct {
 	sinks    Sinks
 	keys     wire.Keys
 	log      *slog.Logger
-	decoders sync.Pool // of *metric.Decoder, which know the workers' series
+	decoders sync.Pool // pool of *metric.Decoder, which know the workers' series
 
 	mu       sync.Mutex
 	frames   map[string]uint64 // highest sequence accepted, by source

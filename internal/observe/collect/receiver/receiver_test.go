@@ -31,7 +31,7 @@ type sinks struct {
 	fail    func() error // called before each message; nil: never fails
 	flushed int          // frames that were passed on before the last flush
 	flushes int
-	broken  error // of every flush
+	broken  error // error of every flush
 }
 
 func (received *sinks) flush() error {

@@ -45,7 +45,7 @@ type instance struct {
 // sdkForm is how an SDK is configured.
 type sdkForm struct {
 	temporality metricdata.Temporality
-	aggregation sdk.Aggregation // of histograms
+	aggregation sdk.Aggregation // aggregation of histograms
 }
 
 func startInstance(t *testing.T, url, id string, form sdkForm, interval time.Duration) *instance {
@@ -260,7 +260,7 @@ func TestServiceBeforeAndAfterARestart(t *testing.T) {
 	handler.Store(&accept)
 	flush(before, true)
 	check(27)
-	received.fail = func() error { received.fail = nil; return io.ErrShortWrite } // of the record
+	received.fail = func() error { received.fail = nil; return io.ErrShortWrite } // writing to the record fails once
 	count(before, 3)
 	flush(before, false)
 	flush(before, true)

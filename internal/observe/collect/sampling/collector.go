@@ -54,7 +54,7 @@ func New(s Server, wrong error) Collector { return &collector{server: s, wrong: 
 type collector struct {
 	mu     sync.Mutex // held during each exchange with the server
 	server Server
-	wrong  error // of the DSN
+	wrong  error // error in the DSN; nil: none
 	closed bool
 }
 

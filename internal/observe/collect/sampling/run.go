@@ -44,11 +44,11 @@ type run struct {
 	db      Database
 	seconds collect.Seconds
 	stream  *collect.Stream
-	index   int64 // of the second whose frame comes next
+	index   int64 // index of the second whose frame comes next
 	current second
 
 	began   time.Time
-	last    time.Time // of the last sample; zero: none yet
+	last    time.Time // time of the last sample; zero: none yet
 	lost    time.Time // when the connection was lost; zero: it is open
 	attempt time.Time // not to reconnect before
 	said    string    // the last warning
@@ -204,8 +204,8 @@ type Session struct {
 	Event    string // the wait's name, or the session's state, or cpu
 	Class    string
 	Inferred bool   // from the session's state rather than a wait event
-	Digest   string // of its statement, as Digests labels it; empty: not known
-	Client   string // that opened it, as Clients labels it; empty: not known
+	Digest   string // digest of the session's statement, as Digests labels it; empty: not known
+	Client   string // client that opened the session, as Clients labels it; empty: not known
 }
 
 // Series returns the series of a metric with the session's activity as labels.
@@ -270,7 +270,7 @@ func Shorten(text string) string { return mask.Line(text, maxText) }
 type Variables struct {
 	Counters []string                 // only increase; the increases are sent
 	Gauges   []string                 // increase and decrease
-	Unit     func(name string) string // of a variable; empty: a count
+	Unit     func(name string) string // unit of a variable; empty: a count
 }
 
 // Status converts readings of variables to points.

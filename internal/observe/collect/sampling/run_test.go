@@ -87,8 +87,8 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of 30 samples one fails and seven are due without a connection: the one after the
-	// loss finds the first refusal, those 300 and 600 ms later the second one and the new
+	// One sample of 30 fails, and seven are due without a connection: the one after the loss finds
+	// the first refusal, and those 300 and 600 ms later find the second one and the new
 	// connection.
 	const good = 22
 	for _, c := range []struct {
@@ -119,8 +119,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Of an outage only its begin and end are told, whatever its errors; with a connection, each
-// error that differs from the one before.
+// While the connection is lost, only the begin and the end of the outage are told, whatever its
+// errors; with a connection, each error that differs from the one before is told.
 func TestWarnings(t *testing.T) {
 	var told bytes.Buffer
 	before := slog.Default()

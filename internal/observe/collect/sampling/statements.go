@@ -12,7 +12,7 @@ import (
 // Usage is the executions of a statement.
 type Usage struct {
 	Calls, Ms float64
-	Rows      float64 // that were examined
+	Rows      float64 // rows that were examined
 }
 
 func (u Usage) plus(v Usage) Usage { return Usage{u.Calls + v.Calls, u.Ms + v.Ms, u.Rows + v.Rows} }
@@ -26,7 +26,7 @@ type Statements[K comparable, D cmp.Ordered] struct {
 	Statement func(row K) D
 	Partial   bool                // a reading has only the rows that have changed
 	Last      map[K]Usage         // previous values; nil: none
-	Names     map[D]StatementName // of the statements read so far; reading texts is slow
+	Names     map[D]StatementName // labels of the statements read so far; reading texts is slow
 }
 
 // Increase returns the increases of the rows that were read since the last reading, by

@@ -47,7 +47,7 @@ type Group struct {
 	failing bool      // the last list failed
 	lists   chan listed
 	running crash.Group
-	ctx     context.Context // of lists in the background; done after Close
+	ctx     context.Context // context of lists in the background; done after Close
 	cancel  context.CancelFunc
 }
 
@@ -83,7 +83,8 @@ func (g *Group) Err() error {
 	return g.members[0].Err()
 }
 
-// Open lists the instances, and waits for the answer. Of a single endpoint it returns Err.
+// Open lists the instances, and waits for the answer. If there is a single endpoint, it returns
+// Err.
 func (g *Group) Open(ctx context.Context) error {
 	if g.list == nil {
 		return g.Err()

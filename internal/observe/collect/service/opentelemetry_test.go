@@ -70,7 +70,7 @@ func before(t *testing.T, meter otel.Meter) {
 	record("http.server.duration", 300, attribute.String("http.route", "/pay"))
 	record("http.server.duration", 5000, attribute.String("http.route", "/healthz"))
 	record("http.client.duration", 50)
-	for range 2 { // of otelsql; there was no other name
+	for range 2 { // otelsql's metric, which never had another name
 		record("db.sql.latency", 10, attribute.String("method", "sql.conn.exec"))
 	}
 	for _, pool := range []string{"orders", "stock"} {

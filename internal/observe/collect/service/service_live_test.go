@@ -133,8 +133,8 @@ func TestSummaryRestartAndOutage(t *testing.T) {
 	budget.CPUs(t, 0.05)
 	var scrapes atomic.Int64
 	s := exposition(t, func(scrape int, w http.ResponseWriter) {
-		// The fourth scrape fails, the seventh is after a restart of the service. Of the
-		// counts before that, one is read even if a scrape times out.
+		// The fourth scrape fails, and the seventh is after a restart of the service. One of the
+		// counts before the restart is read even if a scrape times out.
 		counts := []int{100, 100, 110, 0, 130, 130, 7}
 		defer scrapes.Store(int64(scrape))
 		n := counts[min(scrape, len(counts))-1]

@@ -30,8 +30,8 @@ type scraped struct {
 
 // instance is the state of one instance of the service.
 type instance struct {
-	last reading   // of the last scrape that succeeded; nil: none yet
-	at   time.Time // of that scrape; if there is none, of the first attempt
+	last reading   // reading of the last scrape that succeeded; nil: none yet
+	at   time.Time // time of that scrape; if there is none, of the first attempt
 }
 
 // instances adds up the readings of all instances, second by second.

@@ -97,7 +97,7 @@ func TestBuildsOfInstances(t *testing.T) {
 	}
 }
 
-// Of too many instances only some are read, so that a second has no gauges, which is noted.
+// If there are too many instances, only some are read: a second has no gauges, and a note says so.
 func TestTooManyInstances(t *testing.T) {
 	t.Parallel()
 	budget.CPUs(t, 0.5)

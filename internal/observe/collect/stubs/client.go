@@ -194,7 +194,7 @@ type State struct {
 	Instance  string           `json:"instance"` // differs from start to start
 	File      record.Digest    `json:"file"`
 	Phases    []spec.StubPhase `json:"phases"`
-	Run       string           `json:"run"` // that it serves; empty: none
+	Run       string           `json:"run"` // run that the stub serves; empty: none
 	Endpoints []Counts         `json:"endpoints"`
 	// Forgotten is the number of calls that are not in the ledger, because it was full.
 	Forgotten int64 `json:"forgotten"`
@@ -202,25 +202,26 @@ type State struct {
 
 // Counts are those of one endpoint, in ms where they are times.
 type Counts struct {
-	Endpoint   string           `json:"endpoint"`
-	Background bool             `json:"background"`
-	Calls      map[string]int64 `json:"calls"` // that have ended, by outcome (metric.StubAnswered, ...)
-	CallMs     float64          `json:"call_ms"`
-	WorkMs     float64          `json:"work_ms"` // of work whose caller waited to its end
-	LeftMs     float64          `json:"left_ms"` // of work whose caller had left
-	Open       int64            `json:"open"`    // calls whose callers wait now
-	Queue      int64            `json:"queue"`
-	Working    int64            `json:"working"`
+	Endpoint   string `json:"endpoint"`
+	Background bool   `json:"background"`
+	// Calls are the calls that have ended, by outcome (metric.StubAnswered, ...).
+	Calls   map[string]int64 `json:"calls"`
+	CallMs  float64          `json:"call_ms"`
+	WorkMs  float64          `json:"work_ms"` // time of work whose caller waited to its end
+	LeftMs  float64          `json:"left_ms"` // time of work whose caller had left
+	Open    int64            `json:"open"`    // calls whose callers wait now
+	Queue   int64            `json:"queue"`
+	Working int64            `json:"working"`
 }
 
 // Call is a line of the ledger.
 type Call struct {
 	Endpoint string  `json:"endpoint"`
 	ID       string  `json:"id,omitempty"` // hash of the header Idempotency-Key, as ledger.Hash; empty: the call had none
-	At       int64   `json:"at"`           // of its arrival, in unix ms by the stub's clock
-	Ms       float64 `json:"ms"`           // until its end
+	At       int64   `json:"at"`           // when the call arrived, in unix ms by the stub's clock
+	Ms       float64 `json:"ms"`           // time from the call's arrival to its end
 	Outcome  string  `json:"outcome"`
-	Status   int     `json:"status,omitempty"` // of the response; 0: none
+	Status   int     `json:"status,omitempty"` // status of the response; 0: none
 }
 
 // MaxLedger bounds the calls that a stub's ledger keeps, at about 64 bytes each.
@@ -230,7 +231,7 @@ const MaxLedger = 2_000_000
 const (
 	maxEndpoints = 1000
 	maxText      = 1000 // bytes of a text
-	maxCalls     = 1e12 // that have ended, with one outcome
+	maxCalls     = 1e12 // calls that have ended with one outcome
 )
 
 // outcomes are those of calls.

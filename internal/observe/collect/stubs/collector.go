@@ -23,10 +23,10 @@ import (
 type Options struct {
 	Name   string
 	Stub   spec.Stub
-	Digest string // of the file that the profile names; empty: it names none
-	Token  string // of the stub: a secret
+	Digest string // digest of the file that the profile names; empty: the profile names none
+	Token  string // the stub's token: a secret
 	Run    string
-	Hosts  []string // that the URL may name, in addition to loopback
+	Hosts  []string // hosts that the URL may name, in addition to loopback
 }
 
 // Collector joins one stub to a run.
@@ -40,7 +40,7 @@ type Collector struct {
 	mu      sync.Mutex
 	last    State // as the stub told it last
 	silent  int   // readings without an answer
-	failing error // of the last reading
+	failing error // error of the last reading; nil: it succeeded
 }
 
 var _ collect.Collector = (*Collector)(nil)
