@@ -35,9 +35,9 @@ type certifyFlags struct {
 	load     making.Load
 	scope    string
 	k6Out    []string
-	id       string        // of a run that was named elsewhere; empty: name it here
+	id       string        // id of a run that was named elsewhere; empty: name it here
 	headroom time.Duration // search for the highest rate after a PASS
-	attempt  int           // of a run that was counted elsewhere; 0: count it here
+	attempt  int           // number of a run that was counted elsewhere; 0: count it here
 	make     trial.Maker
 }
 

@@ -266,7 +266,7 @@ func interruptTwice(ts *testscript.TestScript, neg bool, args []string) {
 func interruptAt(ts *testscript.TestScript, signal syscall.Signal, patterns, command []string) time.Duration {
 	before := scriptProcesses(ts)
 	stderr := filepath.Join(ts.MkAbs(".tmp"), "interrupted")
-	_ = os.Remove(stderr) // of an earlier interrupt
+	_ = os.Remove(stderr) // may be left by an earlier interrupt
 	// By exec the shell's pid becomes that of the command.
 	done := make(chan error, 1)
 	go func() {

@@ -25,7 +25,7 @@ type engine struct {
 	command  bool // it takes a command after --
 	cluster  bool // it has manifests, for --dry-run and for a coordinator in the cluster
 	operator bool // the k6-operator makes the pods
-	// of makes the engine of a run; a dry run prints the manifests instead.
+	// constructor of a run's engine; a dry run prints the manifests instead
 	of func(f *fleetFlags, e engine, c *cobra.Command, o *run.Options) (fleet.Engine, error)
 }
 

@@ -139,7 +139,7 @@ func findSecret(work string, secret []byte, workers, leaks map[string]bool) {
 		words := string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
 		if cwd != work {
-			continue // of another script, which may use the secret in a bad command line
+			continue // a process of another script, which may use the secret in a bad command line
 		}
 		if bytes.Contains(line, secret) {
 			leaks["the command line of "+words] = true

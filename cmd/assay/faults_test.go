@@ -74,7 +74,7 @@ func tires(good int64) http.HandlerFunc {
 
 // resets reads the request and cuts the connection off with a TCP reset.
 func resets(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // of a client that may be gone
+	_, _ = io.Copy(io.Discard, r.Body) // fails if the client is gone
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		_ = conn.Close()

@@ -40,7 +40,7 @@ func traces(secret string) map[string]string {
 		"HTML":  html.EscapeString(secret),
 		"start": secret[:8], "end": secret[len(secret)-8:], // what is left of a text that was cut
 		"end, query": url.QueryEscape(secret[len(secret)-8:]),
-		"letters":    "Zq7", // of the start, whatever is escaped after it
+		"letters":    "Zq7", // first letters of the start, whatever is escaped after them
 	}
 	plain := maps.Clone(all)
 	for _, form := range []string{"as it is", "JSON", "JavaScript", "Go", "query", "path", "HTML"} {

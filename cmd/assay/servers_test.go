@@ -33,8 +33,8 @@ import (
 type database struct {
 	t        *testing.T
 	addr     string
-	binary   string // of the server
-	password string // of every user but root; too random to occur by chance
+	binary   string // path of the server's executable
+	password string // password of every user but root; too random to occur by chance
 	root     *sql.DB
 	pool     *sql.DB     // used by the scripts' services
 	insert   string      // inserts an order: id, run id
@@ -150,7 +150,7 @@ func startService(db *database) *service {
 	mux.HandleFunc("POST /orders", s.order)
 	mux.HandleFunc("GET /queue", new(queue).serve)
 	mux.HandleFunc("GET /slow", func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
-	mux.HandleFunc("POST /cart/buy", think) // of docs/service.md
+	mux.HandleFunc("POST /cart/buy", think) // route of the script in docs/service.md
 	for name, exposition := range hostile {
 		mux.HandleFunc("GET /hostile/"+name+"/{$}", think)
 		mux.HandleFunc("GET /hostile/"+name+"/metrics", exposition)

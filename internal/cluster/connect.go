@@ -29,7 +29,7 @@ import (
 // Options says which cluster, and where in it. Empty values are those of kubectl.
 type Options struct {
 	Kubeconfig string // file; empty: KUBECONFIG or ~/.kube/config, or else this pod's service account
-	Context    string // of the file
+	Context    string // context of the file
 	Namespace  string // empty: that of the context or of this pod
 }
 
@@ -64,7 +64,7 @@ func Connect(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, notFound(loader, o, err)
 	}
-	mask.Add(config.BearerToken) // of a pod
+	mask.Add(config.BearerToken) // token of a pod
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("find the namespace: %w", err)

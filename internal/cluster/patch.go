@@ -214,7 +214,7 @@ func Print(w io.Writer, all []runtime.Object) error {
 			for name := range s.StringData {
 				shown[name] = notShown
 			}
-			for name := range s.Data { // of a patch
+			for name := range s.Data { // a patch may set Data
 				shown[name] = notShown
 			}
 			s.StringData, s.Data = shown, nil

@@ -83,7 +83,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 func once(ctx context.Context, request func(context.Context) error) (err error) {
-	defer foreign.Guard(&err) // of the client library, which decodes the answer
+	defer foreign.Guard(&err) // catches a panic of the client library, which decodes the answer
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -19,7 +19,7 @@ func TestCheckEndRights(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lacks string // "VERB RESOURCE"; empty: nothing
-		fails error  // of the question
+		fails error  // error of the question
 		user  string // empty: the cluster does not say
 		says  string
 		next  string // part of the hint

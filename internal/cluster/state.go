@@ -28,9 +28,9 @@ const Deleted = "deleted"
 // State is how a pod of ours fares.
 type State struct {
 	Reason   string // why it ended, if not by itself: "OOMKilled", "Evicted", "Preempted", Deleted, ...
-	Message  string // of the cluster
-	ExitCode *int   // of our container; nil: it has not ended
-	Restarts int    // of our container
+	Message  string // message of the cluster
+	ExitCode *int   // exit code of our container; nil: the container has not ended
+	Restarts int    // restarts of our container
 	Log      string // last error that our container has logged, if it failed, or else its last lines
 }
 

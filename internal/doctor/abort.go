@@ -149,7 +149,7 @@ func (s Subject) readableIn(d Database, name string) error {
 // gaugeResult is the result of reading a gauge once, as a run would.
 type gaugeResult struct {
 	metric  string
-	profile string // that configures it; empty: the command line does
+	profile string // profile that configures the gauge; empty: the command line does
 	err     error
 }
 

@@ -311,13 +311,13 @@ type Database struct {
 // Ledger holds the errors of the two statements of a profile or a flow.
 type Ledger struct {
 	Read, Clean error         // nil: the statement works, or there is none
-	Scan        database.Scan // of the removal
+	Scan        database.Scan // table that the removal scans
 }
 
 // examineDatabase connects and tries the operations of a run, but for those that change
 // something. It reads the profiles' ledgers with the id of a run that has no rows.
 func examineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
-	defer foreign.Guard(&d.Err) // of a driver, which parses what the server sends
+	defer foreign.Guard(&d.Err) // catches a panic of the driver, which parses what the server sends
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	driver := databases.Of(dsn)

@@ -26,15 +26,16 @@ type Subject struct {
 	EmptyDir   bool   // Dir becomes a run folder, and must be empty or missing
 	Target     string // empty: none yet
 	AllowHosts []string
-	DSN        string           // empty: none
-	Nodes      string           // ASSAY_DB_NODES; empty: none
-	Insights   databases.Waits  // source of the waits; nil: the database itself
-	Readers    []string         // DSNs of replicas whose lag is watched
-	Influx     Influx           // empty URL: not checked; a run checks it itself when it begins to write
-	Remote     bool             // workers run on other machines
-	Instances  scrape.Instances // of the service behind Target, in a cluster; nil: not known
-	Service    string           // its NAMESPACE/NAME there
-	Executable string           // this program, which initialises scripts as k6
+	DSN        string          // empty: none
+	Nodes      string          // ASSAY_DB_NODES; empty: none
+	Insights   databases.Waits // source of the waits; nil: the database itself
+	Readers    []string        // DSNs of replicas whose lag is watched
+	Influx     Influx          // empty URL: not checked; a run checks it itself when it begins to write
+	Remote     bool            // workers run on other machines
+	// Instances lists the instances of the service behind Target, in a cluster; nil: not known.
+	Instances  scrape.Instances
+	Service    string // its NAMESPACE/NAME there
+	Executable string // this program, which initialises scripts as k6
 }
 
 // Influx is the InfluxDB of the view.
@@ -103,11 +104,11 @@ type observations struct {
 	url       *url.URL // nil: no target, or it is refused
 	refused   Finding
 	target    Target
-	instances []string // of the service behind the target
+	instances []string // URLs of the instances of the service behind the target
 	unlisted  error    // why they are not known
 	db        Database
 	poolers   map[string]error // by the name of the node at which it answers
-	insights  error            // of reading Performance Insights
+	insights  error            // error from reading Performance Insights
 	gauges    []*gaugeResult
 	aborts    *abortSources
 	view      View

@@ -256,7 +256,7 @@ type Folder struct {
 	Err  error  // why nothing can be written there
 	Free int64  // bytes; -1: unknown
 
-	Files int64 // that can still be made (free inodes); -1: unknown, or not limited
+	Files int64 // files that can still be made (free inodes); -1: unknown, or not limited
 }
 
 // ExamineFolder makes a temporary folder in dir, or in its nearest existing parent,
@@ -312,7 +312,7 @@ func tryToWrite(dir string) error {
 
 // Ports are the local ports for connections to one address.
 type Ports struct {
-	Low, High int // of the range; 0: unknown
+	Low, High int // ends of the range; 0: unknown
 	Taken     int // by connections to the target, open or in TIME_WAIT
 }
 

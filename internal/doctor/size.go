@@ -136,7 +136,7 @@ func (s Size) Memory() (light, heavy int64) {
 // transaction, both sides together. A failed request is logged in a line of about 300
 // bytes in a worker's log.
 const (
-	framesPerSecond = 2 << 10 // of all collectors together, and of each worker
+	framesPerSecond = 2 << 10 // frames of all collectors together, and of each worker
 	ledgerEntry     = 48
 	recordBase      = 64 << 10
 	logLine         = 300

@@ -43,7 +43,7 @@ const maxWeight = 1 << 30
 // weights are those of the workers, by their segments of the schedule.
 func (p Plan) weights() (all []int, err error) {
 	if len(p.Workers) == 1 {
-		return []int{1}, nil // of which the plan is the same
+		return []int{1}, nil // the plan is the same for every weight of a single worker
 	}
 	before := 0
 	for i, w := range p.Workers {

@@ -46,7 +46,7 @@ func (w Window) Duration() time.Duration { return w.End - w.Start }
 // Worker is one worker's share.
 type Worker struct {
 	Segment string  `json:"segment"` // k6 execution segment, e.g. "0:1/2"
-	Share   float64 `json:"share"`   // of the load, (0,1]; 0 in old records, whose shares are equal
+	Share   float64 `json:"share"`   // share of the load, (0,1]; 0: an old record, with equal shares
 	VUs     int     `json:"vus"`     // virtual users
 }
 

@@ -52,7 +52,7 @@ func stopsWhen(t *testing.T, o run.Options, condition spec.Abort, harm func(cont
 		}
 		begin(e)
 	}
-	time.AfterFunc(2*time.Minute, end) // of a run that does not stop
+	time.AfterFunc(2*time.Minute, end) // ends a run that does not stop
 	r := certify(t, o)
 	if err := <-done; err != nil {
 		t.Fatal(err)

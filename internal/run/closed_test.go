@@ -24,7 +24,7 @@ func TestClosedModel(t *testing.T) {
 	var open, most, served atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.UserAgent(), "k6") {
-			return // of the preflight
+			return // a request of the preflight
 		}
 		n := open.Add(1)
 		defer open.Add(-1)

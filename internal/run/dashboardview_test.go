@@ -76,7 +76,7 @@ func TestViewAndDashboards(t *testing.T) {
 	}
 	r := certify(t, o)
 	checkAllFrames(t, r)
-	v := verdict.Judge(r) // of any outcome, because of the CPU burner
+	v := verdict.Judge(r) // the outcome may be any, because of the CPU burner
 	if len(viewLimitations(v)) > 0 {
 		t.Errorf("limitations: %q", viewLimitations(v))
 	}

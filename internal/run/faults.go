@@ -53,7 +53,7 @@ func CheckFaults(ctx context.Context, p spec.Profile, nodes Nodes) error {
 type injector struct {
 	nodes   Nodes
 	faults  []spec.Fault
-	start   time.Time // of the first judged window
+	start   time.Time // start of the first judged window
 	note    func(text string)
 	facts   []record.Fault // each is that of a goroutine until these have ended
 	running crash.Group

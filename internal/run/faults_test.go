@@ -57,16 +57,16 @@ func checkNothingLost(t *testing.T, c *coordinated, r record.Run) {
 // otherwise.
 type fault struct {
 	join   func(c *coordinated, hosts []*networktest.Host) // starts the workers; nil: each on its host, at once
-	env    []string                                        // of the second worker
+	env    []string                                        // environment of the second worker
 	all    []string                                        // environment of all workers
 	strike func(c *coordinated, hosts []*networktest.Host) // in the hold; nil: nothing happens
 	hold   time.Duration
 	disk   bool // the second worker has its temporary files on a small disk
 
 	verdict verdict.Outcome
-	rule    string // that makes the run INVALID
-	detail  string // of the rule
-	says    string // that the second worker prints
+	rule    string // id of the rule that makes the run INVALID
+	detail  string // part of the rule's detail
+	says    string // text that the second worker prints
 	limits  string // limitation
 	whole   bool   // nothing is lost
 }
@@ -291,7 +291,7 @@ func sendAsStrangers(c *coordinated) {
 		t.Errorf("coordinator.json: %v: %s", err, data)
 		return
 	}
-	number := 0 // of the worker that joined first
+	number := 0 // number of the worker that joined first
 	own := wire.NewKeys(c.options.ID, joinToken).Credential(number, state.Members[number].Identity)
 	old := wire.NewKeys("a run of before", joinToken).Credential(number, state.Members[number].Identity)
 	frame := func(source string) []byte {

@@ -130,7 +130,7 @@ func (l *requestLog) check(t *testing.T, wanted map[string]int) {
 	if len(wanted) > 0 {
 		t.Errorf("target did not receive %v", wanted)
 	}
-	delete(l.first, "") // of setup() and teardown()
+	delete(l.first, "") // the first request of setup() and teardown()
 	starts := slices.SortedFunc(maps.Values(l.first), time.Time.Compare)
 	if len(starts) == 0 {
 		t.Fatal("target received no request of a worker")

@@ -184,7 +184,7 @@ export async function teardown(%[2]s) {
 		flows = append(flows, spec.Flow{Name: name, Scenario: name + ".js", SLOs: []spec.SLO{below(50, 1500)}, Load: load})
 	}
 	o := withFlows(t, options(t, loose(steady(1, time.Second)), "", server.URL), scripts, flows...)
-	o.Workers = 2 // of which one gets the data from the other
+	o.Workers = 2 // one worker gets the data from the other
 	r := certify(t, o)
 	for _, f := range r.PerFlow() {
 		n, _ := f.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Completed}}, whole(r))

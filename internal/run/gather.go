@@ -27,10 +27,10 @@ type crew struct {
 	receiver    *receiver.Receiver
 	coordinator *fleet.Coordinator
 	server      *server
-	workers     fleet.Workers    // that the run has started; nil: others start them
+	workers     fleet.Workers    // workers that the run has started; nil: others start them
 	unjoined    chan fleet.Ended // workers that ended before they had joined
-	joined      []wire.Hello     // of the workers, by number; not known in a continued run
-	follower    crash.Group      // of the ends of workers
+	joined      []wire.Hello     // hellos of the workers, by number; not known in a continued run
+	follower    crash.Group      // follows how the workers end
 	leave       context.CancelFunc
 }
 
@@ -118,7 +118,7 @@ func (c *crew) await(ctx context.Context) ([]wire.Hello, error) {
 	defer cancel()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	obstacles := map[string]bool{} // that were reported
+	obstacles := map[string]bool{} // obstacles that were reported
 	for said := ""; ; {
 		select {
 		case <-c.coordinator.Complete():

@@ -19,8 +19,8 @@ const maxUnread = 10
 // second. A second without a reading counts neither for nor against it: nobody knows.
 type guard struct {
 	spec.Abort
-	source string // of the frames with its readings
-	series int    // that a reading must be of, if it is not over the limit
+	source string // source of the frames with the condition's readings
+	series int    // number of series that a reading must cover, if it is not over the limit
 
 	readings map[int64]float64
 	answered map[int64]bool // seconds in which the source answered, although there may be no reading, as without a request
@@ -61,7 +61,7 @@ type answer int
 
 const (
 	unanswered answer = iota // nothing
-	idle                     // that nothing happened of which there could be a share
+	idle                     // nothing happened of which there could be a share
 	read
 )
 

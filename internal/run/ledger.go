@@ -48,11 +48,12 @@ type reconciler struct {
 	ledgers    []flowLedger // none: nothing is compared
 	invariants []spec.Invariant
 	dsn        string
-	wait       time.Duration      // for a row, after the last one that appeared
-	limit      time.Duration      // of the wait in total
-	timeout    time.Duration      // of a statement; of one that returns rows, the time without one
-	violated   []record.Invariant // what came of the invariants; set by reconcile
-	arrival    *arrival           // of the rows so far; nil: none was waited for yet
+	wait       time.Duration // for a row, after the last one that appeared
+	limit      time.Duration // limit of the wait in total
+	// timeout is the limit of a statement; for one that returns rows, of the time without a row.
+	timeout  time.Duration
+	violated []record.Invariant // what came of the invariants; set by reconcile
+	arrival  *arrival           // arrival of the rows so far; nil: no row was waited for yet
 }
 
 func newReconciler(o *Options) *reconciler {

@@ -25,7 +25,7 @@ type watcher struct {
 	mu      sync.Mutex
 	latest  int64 // newest second of a frame
 	abort   []spec.Abort
-	guards  []*guard // of each condition; nil: it is on the load
+	guards  []*guard // guard of each condition; nil: the condition is on the load
 	seconds map[int64]*liveSecond
 }
 

@@ -23,7 +23,7 @@ const overtime = 85 * time.Second
 type loading struct {
 	*measuring
 	t0        time.Time     // with a monotonic reading
-	faults    *injector     // of the profile's faults
+	faults    *injector     // injector of the profile's faults
 	silent    map[int]bool  // workers that were not heard from in the last second
 	clockStep time.Duration // largest change of the wall clock since t0
 	stopped   string        // why the load ended early; empty: it did not

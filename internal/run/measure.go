@@ -48,7 +48,7 @@ func (m *measuring) measure(ctx context.Context) {
 	begin("", host.New(m.processes(ctx), m.Target))
 	begin("", m.in.delays)
 	m.service = service.New(doctor.MetricsOf(m.Target), targetHost(m.Target))
-	var instances scrape.Instances // of a service that has several
+	var instances scrape.Instances // lists the instances of a service that has several
 	if !m.found.HasWarning(doctor.CheckInstances) {
 		instances = m.instances()
 	}
@@ -250,12 +250,12 @@ func (m *measuring) undo() error {
 // collection is the collectors of a run.
 type collection struct {
 	sink        collect.Sink
-	context     context.Context // of all members, until stop
+	context     context.Context // context of all members, until stop
 	cancel      context.CancelFunc
 	stopWaiting context.CancelFunc // ends the wait for late data
 	running     crash.Group
 	members     []*member
-	states      []record.Collect // of sources without a collector
+	states      []record.Collect // states of sources without a collector
 }
 
 type member struct {

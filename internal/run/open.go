@@ -27,7 +27,7 @@ type opened struct {
 	in      *intake
 	plan    plan.Plan
 	planned record.Plan
-	found   doctor.Findings // of the preflight
+	found   doctor.Findings // findings of the preflight
 	resumed record.Resumed  // what the record held when the coordinator was restarted
 }
 

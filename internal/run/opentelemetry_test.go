@@ -51,8 +51,8 @@ const (
 )
 
 // instrumented is a Go service whose only metrics are those of OpenTelemetry's libraries:
-// of its requests and calls by otelhttp, of its statements by otelsql, and of its pool by
-// the code that is generated from the conventions. It measures some of them by itself, too.
+// otelhttp measures its requests and calls, otelsql its statements, and the code that is
+// generated from the conventions its pool. It measures some of them by itself, too.
 type instrumented struct {
 	db       *sql.DB
 	client   *http.Client

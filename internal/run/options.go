@@ -49,7 +49,7 @@ type Task struct {
 	Outputs     []string // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
 	Attempt     int      // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
 	Runs        string   // folder of all runs, for what earlier ones have shown; empty: none
-	Limitations []string // that are known before the run, for its record
+	Limitations []string // limitations that are known before the run, for its record
 	// Undecided judges an interim look at the running load and returns the SLOs that
 	// it cannot decide; if there are none, the load ends. nil: it ends at the first
 	// look.
@@ -58,16 +58,19 @@ type Task struct {
 
 // System is the system under test, and what shows it.
 type System struct {
-	Target        string             // its base URL
-	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
-	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
-	DSN           string             // of the database; empty: none
-	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
-	Insights      databases.Waits    // where the database's waits are read from; nil: from the database itself
-	Readers       []string           // DSNs of replicas whose lag is watched
-	StubToken     string             // of the profile's stubs: a secret
-	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
-	View          *influx.Server     // InfluxDB that shows the run while it goes on; nil: none
+	Target string // its base URL
+	// TargetService is the Service that Target names in a cluster, where this process is too;
+	// nil: none.
+	TargetService *endpoints.Service
+	AllowHosts    []string        // hosts that load may go to, in addition to loopback and the targets of the file
+	DSN           string          // DSN of the database; empty: none
+	Nodes         string          // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
+	Insights      databases.Waits // where the database's waits are read from; nil: from the database itself
+	Readers       []string        // DSNs of replicas whose lag is watched
+	StubToken     string          // token of the profile's stubs: a secret
+	// FaultNodes are the nodes of the local stack, into which faults are injected; nil: none.
+	FaultNodes Nodes
+	View       *influx.Server // InfluxDB that shows the run while it goes on; nil: none
 }
 
 // Join is how workers reach the coordinator.
@@ -75,7 +78,7 @@ type Join struct {
 	Remote      bool          `json:"remote"`                // workers are on other machines; else they are started on this one
 	Listen      string        `json:"listen"`                // host:port; empty: a free port of loopback
 	Advertise   string        `json:"advertise,omitempty"`   // host:port that workers are told; empty: Listen
-	Token       string        `json:"-"`                     // of the run; empty: a random one
+	Token       string        `json:"-"`                     // token of the run; empty: random
 	Timeout     time.Duration `json:"-"`                     // for all workers to join; 0: DefaultJoinTimeout
 	Certificate string        `json:"certificate,omitempty"` // file of a given TLS certificate; empty: one is made for the run
 	Key         string        `json:"key,omitempty"`         // file of its private key
@@ -91,7 +94,7 @@ const DefaultStartTimeout = 3 * time.Minute
 // Event reports the progress of a run.
 type Event struct {
 	Kind   EventKind
-	Text   string // of a Step or Note
+	Text   string // text of a Step or Note
 	Stage  plan.Stage
 	Offset time.Duration // since t0
 	Of     time.Duration // length of the schedule

@@ -37,8 +37,9 @@ func TestReconcile(t *testing.T) {
 	dsn.DBName = "shop"
 	const waits, minute = 300 * time.Millisecond, time.Minute
 	for name, c := range map[string]struct {
-		wait      time.Duration
-		timeout   time.Duration                                       // of a statement; 0: that of a run
+		wait time.Duration
+		// timeout is the limit of a statement; 0: the limit of a run.
+		timeout   time.Duration
 		meanwhile func(t *testing.T, cancel func(), ledgerDir string) // while the first row is there and the second is not
 		want      record.LedgerFact
 		missing   int64
@@ -130,7 +131,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 	mysqldtest.Exec(t, root, "CREATE DATABASE shop")
 	dsn.DBName = "shop"
 	for name, c := range map[string]struct {
-		rows       int           // that are stored in the end
+		rows       int           // number of rows that are stored in the end
 		wait       time.Duration // for the next row
 		limit      time.Duration
 		unfinished bool

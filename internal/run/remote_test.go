@@ -100,7 +100,7 @@ type site struct {
 	network     *networktest.Network
 	coordinator *networktest.Host
 	target      *networktest.Host
-	url         string // of the target
+	url         string // URL of the target
 	temporary   string // folder of all workers' temporary files
 	disk        string // small, of one worker
 }
@@ -118,7 +118,7 @@ type coordinated struct {
 	site    *site
 	options coordinatorOptions
 	process *process.Child
-	url     string           // that workers join
+	url     string           // URL that workers join
 	started []*process.Child // workers
 
 	mu    sync.Mutex

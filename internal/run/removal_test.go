@@ -28,7 +28,7 @@ import (
 // completely.
 type unremoved struct {
 	local.Engine
-	dir    string // of the run
+	dir    string // folder of the run
 	fleet  *unremovedFleet
 	sealed bool // the record, before the workers were removed
 }

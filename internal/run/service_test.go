@@ -25,7 +25,7 @@ import (
 // service is the reference service, on a database server of its own.
 type service struct {
 	server *mysqld.Server
-	dsn    string // of the service's database
+	dsn    string // DSN of the service's database
 	url    string
 }
 

@@ -17,7 +17,7 @@ func TestAboutStub(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		endpoints []record.StubEndpoint
-		want      string // of the second; empty: there is none
+		want      string // start of the second limitation; empty: there is none
 	}{
 		"called":         {endpoint(metric.StubAnswered, 5, 0), ""},
 		"still open":     {endpoint(metric.StubAnswered, 0, 1), ""},

@@ -56,7 +56,7 @@ func (s *Stub) calling(ctx context.Context, method, path, id string) (status int
 	return w.Code, 0
 }
 
-// of is what an endpoint has counted.
+// of returns what an endpoint has counted.
 func (s *Stub) of(name string) stubs.Counts {
 	for _, e := range s.State().Endpoints {
 		if e.Endpoint == name {

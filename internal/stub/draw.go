@@ -14,7 +14,7 @@ import (
 type fate struct {
 	outcome string         // metric.StubAnswered, StubError, StubHung or StubReset
 	answer  spec.StubError // status and body, where there is an answer
-	latency time.Duration  // of the work, without the factor of a phase
+	latency time.Duration  // latency of the work, without the factor of a phase
 }
 
 // draw is the fate of the nth call of an endpoint. It depends on nothing else but the seed;

@@ -34,11 +34,11 @@ type endpoint struct {
 	now     spec.StubEndpoint // as in the present phase
 	limiter *rate.Limiter     // nil: no limit
 	station station
-	calls   uint64 // of the run so far
+	calls   uint64 // calls of the run so far
 	counts  stubs.Counts
 	run     string    // id of the run that the counts are of
 	since   time.Time // when these counts began
-	frozen  bool      // that run has ended: nothing is counted
+	frozen  bool      // the run has ended: nothing is counted
 }
 
 func newEndpoint(s *Stub, e spec.StubEndpoint) *endpoint {
@@ -95,7 +95,7 @@ type arrival struct {
 	wait  time.Duration // until the rate limit would let it pass; 0: it does
 	work  *work         // nil: none
 	id    ledger.Hash   // zero: none
-	begun time.Time     // of the counts in which it counts
+	begun time.Time     // start of the counts in which the call counts
 }
 
 // enter counts a call that has arrived; the lock is held.
@@ -135,7 +135,7 @@ func (e *endpoint) finish(w *work, end time.Time) {
 	defer e.mu.Unlock()
 	ms := float64(w.took) / float64(time.Millisecond)
 	switch {
-	case e.frozen || w.arrived.Before(e.since): // of no run, or of the one before
+	case e.frozen || w.arrived.Before(e.since): // work of no run, or of the one before
 	case w.left:
 		e.counts.LeftMs += ms
 	default:
@@ -153,7 +153,7 @@ func (e *endpoint) end(a *arrival, outcome string, status int) {
 		a.work.left = true
 	}
 	if e.frozen || a.begun != e.since {
-		return // of no run, or of the one before
+		return // a call of no run, or of the one before
 	}
 	e.counts.Open--
 	e.counts.Calls[outcome]++

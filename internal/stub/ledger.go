@@ -14,7 +14,7 @@ import (
 // call is one call that has ended.
 type call struct {
 	id       ledger.Hash
-	at       int64 // of its arrival, unix ms
+	at       int64 // time of the call's arrival, unix ms
 	took     time.Duration
 	endpoint *endpoint
 	outcome  string

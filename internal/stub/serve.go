@@ -108,7 +108,7 @@ type Options struct {
 	File        spec.StubFile
 	Listen      string // host:port; empty: that of the file
 	AllowRemote bool   // Listen may be an address that other hosts can reach
-	Token       string // that a run must show: a secret; empty: no run is taken
+	Token       string // token that a run must show: a secret; empty: no run is taken
 	Log         *slog.Logger
 }
 

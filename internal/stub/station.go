@@ -11,7 +11,7 @@ type work struct {
 	latency time.Duration // without the factor of a phase
 	done    chan struct{} // closed at its end
 	left    bool          // the caller has left
-	took    time.Duration // of the work alone, once it has begun
+	took    time.Duration // duration of the work alone, once it has begun
 }
 
 // station works on the calls of an endpoint, in the order of their arrival, on a number of

@@ -20,16 +20,16 @@ import (
 // Options select the system.
 type Options struct {
 	Target    string    // base URL; empty: the local stack
-	Databases Databases // of the target
+	Databases Databases // databases of the target
 	// OwnDatabase: use Databases with the local stack too, instead of the stack's own
 	// database (--db was given).
 	OwnDatabase bool
 	Influx      influx.Access
 	Executable  string             // this program
-	Stack       localstack.Options // of a local stack that is started; zero: its defaults
+	Stack       localstack.Options // options of a local stack that is started; zero: its defaults
 	File        spec.File          // the thresholds file, to whose folder paths are relative
 	Profiles    []spec.Profile     // whose stubs are started with the local stack
-	StubToken   string             // of stubs that run already; empty: none is given
+	StubToken   string             // token of stubs that run already; empty: none is given
 	KeepStack   bool               // do not stop a stack that was started
 	Log         *slog.Logger
 	Console     *trial.Console
@@ -44,9 +44,9 @@ type System struct {
 	Databases Databases
 	View      *influx.Server // receives the frames of running runs; nil: none
 
-	stubToken  string    // of the stubs
-	nodes      string    // of the local stack's database, for scripts; empty: it is not used
-	faultNodes run.Nodes // of the local stack; nil: it is not used
+	stubToken  string    // token of the stubs
+	nodes      string    // nodes of the local stack's database, for scripts; empty: not used
+	faultNodes run.Nodes // nodes of the local stack; nil: the stack is not used
 	release    []func()
 }
 

@@ -56,8 +56,8 @@ func (k Keys) mac(format string, args ...any) string {
 type Sender struct {
 	Worker   bool
 	MayJoin  bool   // holds the run's token
-	Number   int    // of a worker
-	Identity string // of a worker
+	Number   int    // number of a worker
+	Identity string // identity of a worker
 }
 
 // Sender finds who a bearer token belongs to: a worker, or else who holds the run's

@@ -25,7 +25,7 @@ import (
 // Environment variables that make a k6 process a worker. They are removed from the
 // environment before k6 starts, so that scripts do not see the token.
 const (
-	EnvURL    = "ASSAY_COORDINATOR" // of the worker's parent process
+	EnvURL    = "ASSAY_COORDINATOR" // URL of the worker's parent process
 	EnvToken  = "ASSAY_COORDINATOR_TOKEN"
 	EnvSource = "ASSAY_SOURCE"
 	EnvOffset = "ASSAY_CLOCK_OFFSET" // by which the machine's clock is ahead of the coordinator's, like 1.5s

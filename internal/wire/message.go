@@ -24,9 +24,9 @@ const (
 
 // Headers.
 const (
-	HeaderSource   = "Assay-Source"   // of acknowledged entries
-	HeaderSequence = "Assay-Sequence" // of acknowledged entries: 1, 2, 3, ... by source
-	HeaderOffset   = "Assay-Offset"   // of a part of the log, bytes
+	HeaderSource   = "Assay-Source"   // source of acknowledged entries
+	HeaderSequence = "Assay-Sequence" // sequence number of acknowledged entries: 1, 2, 3, ... by source
+	HeaderOffset   = "Assay-Offset"   // offset of a part of the log, bytes
 	HeaderClock    = "Assay-Clock"    // from a worker's parent process to its k6: Clock as JSON
 )
 
@@ -37,7 +37,7 @@ const (
 	EnvWorker    = "ASSAY_WORKER"     // number of the worker that a command starts, from 0
 	EnvPod       = "ASSAY_POD"        // NAMESPACE/NAME, in a cluster
 	EnvPodName   = "ASSAY_POD_NAME"   // NAME
-	EnvNode      = "ASSAY_NODE"       // that the pod runs on
+	EnvNode      = "ASSAY_NODE"       // node that the pod runs on
 	EnvImage     = "ASSAY_IMAGE"      // with this program, for pods that a coordinator starts
 )
 
@@ -62,21 +62,23 @@ type Machine struct {
 	Name        string `json:"name"`
 	OS          string `json:"os"`
 	Kernel      string `json:"kernel"`
-	CPU         string `json:"cpu"`            // model
-	CPUs        int    `json:"cpus"`           // by affinity and quota
-	Memory      int64  `json:"memory"`         // bytes of the machine
-	Available   int64  `json:"available"`      // bytes, within the cgroup's limit; negative: unknown
-	Descriptors uint64 `json:"descriptors"`    // limit on open files; 0: unknown
-	Boot        string `json:"boot"`           // id of the kernel's boot: the same for all containers of a machine; empty: unknown
-	Namespace   string `json:"namespace"`      // of process ids: two processes with the same one see each other's; empty: unknown
-	Pod         string `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
-	Node        string `json:"node,omitempty"` // that the pod runs on
+	CPU         string `json:"cpu"`         // model
+	CPUs        int    `json:"cpus"`        // by affinity and quota
+	Memory      int64  `json:"memory"`      // bytes of the machine
+	Available   int64  `json:"available"`   // bytes, within the cgroup's limit; negative: unknown
+	Descriptors uint64 `json:"descriptors"` // limit on open files; 0: unknown
+	Boot        string `json:"boot"`        // id of the kernel's boot: the same for all containers of a machine; empty: unknown
+	// Namespace is the namespace of process ids: two processes with the same one see each
+	// other's ids; empty: unknown.
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
+	Node      string `json:"node,omitempty"` // node that the pod runs on
 }
 
 // Hello is what a worker says when it joins.
 type Hello struct {
 	Identity string  `json:"identity"` // random, of this process
-	PID      int     `json:"pid"`      // of the worker's parent process
+	PID      int     `json:"pid"`      // process id of the worker's parent process
 	Tool     Tool    `json:"tool"`
 	Machine  Machine `json:"machine"`
 }
@@ -96,7 +98,7 @@ type Assignment struct {
 	Credential string          `json:"credential"`
 	Archive    string          `json:"archive"`            // sha256 of the script's archive, in hex
 	Config     json.RawMessage `json:"config"`             // k6's configuration file
-	Session    json.RawMessage `json:"session"`            // of k6's output (k6.Session)
+	Session    json.RawMessage `json:"session"`            // session of k6's output (k6.Session)
 	Segment    string          `json:"segment"`            // k6 execution segment, "0:1/2"
 	Sequence   string          `json:"sequence,omitempty"` // k6 execution segment sequence; empty for one worker
 	Setup      bool            `json:"setup"`              // this worker runs setup() and teardown()
@@ -113,7 +115,7 @@ type Assignment struct {
 type Ready struct {
 	Metrics map[string]string `json:"metrics"`           // registered metrics: name -> "trend", "rate", "counter", "gauge"
 	Archive string            `json:"archive,omitempty"` // sha256 of the archive that it runs, in hex
-	PID     int               `json:"pid,omitempty"`     // of k6
+	PID     int               `json:"pid,omitempty"`     // process id of k6
 }
 
 // StartRequest reports that a worker waits for the common start.
@@ -155,8 +157,8 @@ func StatusOf(err error) string {
 
 // Clock is a worker's clock compared with the coordinator's.
 type Clock struct {
-	OffsetMs    float64 `json:"offset_ms"`     // of the machine's clock, positive if it is ahead
-	DriftMs     float64 `json:"drift_ms"`      // of the offset since the start signal; 0 before it
+	OffsetMs    float64 `json:"offset_ms"`     // offset of the machine's clock; positive: ahead
+	DriftMs     float64 `json:"drift_ms"`      // change of the offset since the start signal; 0 before it
 	RoundTripMs float64 `json:"round_trip_ms"` // to the coordinator and back; the offset is known to within half of it
 }
 

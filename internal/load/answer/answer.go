@@ -79,10 +79,10 @@ type body struct {
 	raw      io.ReadCloser
 	encoding string
 	decoded  io.Reader // nil: not read yet
-	closers  []func()  // of decoders
+	closers  []func()  // functions that close the decoders
 	restore  func()    // the header; nil: it stays
-	size     int64     // that was read, decoded
-	counted  int64     // of it, in open
+	size     int64     // bytes that were read, decoded
+	counted  int64     // part of size that is counted in open
 	closed   bool
 }
 

@@ -20,7 +20,7 @@ const ExecutorType = "assay-arrivals"
 
 // Parameters are a k6 scenario's part of a run's plan.
 type Parameters struct {
-	plan.Plan          // of the scenario, without its workers
+	plan.Plan          // plan of the scenario, without its workers
 	VUs       int      `json:"vus"`
 	RunSetup  bool     `json:"run_setup"` // this worker runs setup() for the whole fleet
 	Hosts     []string `json:"hosts"`     // allowed targets, in addition to loopback

@@ -28,7 +28,7 @@ type egressGuard struct {
 	violations chan error      // holds the first violation
 
 	mu        sync.Mutex
-	addresses map[netip.Addr]bool // that allowed names resolved to
+	addresses map[netip.Addr]bool // addresses that allowed names resolved to
 }
 
 // guardEgress guards all VUs that the runner will make, including those of setup()

@@ -28,7 +28,7 @@ type execution struct {
 	leader   leader
 	marks    *mark.Scenario // nil: requests are not marked
 
-	ctx    context.Context // of the run: those of VUs are done a little later
+	ctx    context.Context // context of the run: those of VUs are done a little later
 	cancel context.CancelFunc
 	// stopped returns the time since t0 at which ctx was found done: later slots are not
 	// due. It is the same at every call.
@@ -41,7 +41,7 @@ type execution struct {
 	counter  *lib.SegmentedIndex
 	closed   *lib.SegmentedIndex // numbers of transactions of the closed model
 	err      error
-	running  map[*Transaction]bool // that have begun
+	running  map[*Transaction]bool // transactions that have begun and not ended
 }
 
 func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer) *execution {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Of many VUs exactly one leads at any time, and the lead is never lost.
+// Exactly one of many VUs leads at any time, and the lead is never lost.
 func TestOneVULeads(t *testing.T) {
 	const vus, turns = 20, 2000
 	var l leader

@@ -15,7 +15,7 @@ import (
 type Pauses struct {
 	scenario, vu string
 	t0           time.Time
-	limit        time.Duration // of what a transaction asks for
+	limit        time.Duration // longest think time that a transaction may ask for
 	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
 }
 
@@ -24,7 +24,7 @@ func (p *Pauses) begin() { p.asked, p.took = 0, 0 }
 
 // Pause is one think time of a transaction, since t0, as the outputs get it.
 type Pause struct {
-	Scenario string // of k6
+	Scenario string // k6 scenario
 	VU       string // value of VUTag
 	From, To time.Duration
 }

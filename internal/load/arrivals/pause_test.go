@@ -33,7 +33,8 @@ func TestPauses(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.run)
 				defer cancel()
 				out := make(chan metrics.SampleContainer, 10)
-				p := &Pauses{scenario: "shop", vu: "7", t0: time.Now().Add(-s), limit: c.limit, asked: 9 * s, took: 9 * s} // of the last transaction
+				// The times asked and took are those of the last transaction.
+				p := &Pauses{scenario: "shop", vu: "7", t0: time.Now().Add(-s), limit: c.limit, asked: 9 * s, took: 9 * s}
 				p.begin()
 				var err error
 				for _, d := range c.asked {

@@ -38,7 +38,7 @@ type Schedule struct {
 	rest   float64 // 1 - the last uniform order statistic of the stage
 	random *rand.Rand
 
-	index int64 // of the next slot in the whole schedule
+	index int64 // index of the next slot in the whole schedule
 	own   int64 // index of the next slot of the stripe
 	step  int   // position in stripe.Offsets
 }

@@ -59,7 +59,7 @@ type Stalls struct {
 // an earlier stall covers the rest.
 type Stall struct {
 	From, To, Delay time.Duration
-	Scenario        string // of k6, whose executor noticed it; set when it is reported
+	Scenario        string // k6 scenario whose executor noticed the stall; set when it is reported
 }
 
 // GetSamples is empty: only our output reads it.

@@ -29,16 +29,16 @@ const VUTag = "assay_vu"
 // Transaction is the outcome of one slot of the schedule, as the executor sends it to
 // the outputs. Other outputs see one sample of transaction_duration.
 type Transaction struct {
-	Scenario    string        // of k6
+	Scenario    string        // k6 scenario
 	Due         time.Duration // scheduled instant, since t0
 	Latency     time.Duration // from Due to its end, less Think; the timeout for a dropped one
-	Think       time.Duration // that its script waited by think()
+	Think       time.Duration // time that its script waited by think()
 	Outcome     Outcome
 	VU          string            // value of VUTag in its samples; empty for a dropped one
 	Lag         time.Duration     // delay of its start that the generator caused
 	Queueing    time.Duration     // delay of its start because every VU was busy
 	Interrupted bool              // it was still running when the run ended
-	Stalls      *Stalls           // of the generator
+	Stalls      *Stalls           // stalls of the generator
 	Trace       *mark.Transaction // marks of its requests; nil: none
 
 	sample metrics.Sample
@@ -58,7 +58,7 @@ func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.
 // schedule itself, independently of their outcomes, so that the two can be
 // compared.
 type Scheduled struct {
-	Scenario string // of k6
+	Scenario string // k6 scenario
 	Second   int64  // since t0
 	Slots    int64
 }

@@ -81,7 +81,7 @@ func TestOwnLoadIsRefused(t *testing.T) {
 // worker's environment.
 func TestScriptsThatAreAccepted(t *testing.T) {
 	budget.CPUs(t, 0.1)
-	t.Setenv("K6_VUS", "7") // of the environment, not of the script
+	t.Setenv("K6_VUS", "7") // a variable of the environment, not of the script
 	err := check(t.Context(), t, `
 if (__ENV.ASSAY_TARGET !== 'http://127.0.0.1:1') throw new Error('no target: ' + __ENV.ASSAY_TARGET);
 export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgent: 'x', tags: { a: 'b' }, discardResponseBodies: true, setupTimeout: '5s' };

@@ -26,7 +26,7 @@ const waitLimit = 20 * time.Second
 // Options is what a coordinator needs.
 type Options struct {
 	Workers int
-	Tool    wire.Tool // of this program, which every worker must have
+	Tool    wire.Tool // version of this program, which every worker must have
 	Keys    wire.Keys
 	// Check is called with the metrics that the script has registered; its error
 	// prevents the start.

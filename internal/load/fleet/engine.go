@@ -30,16 +30,18 @@ func (Others) Start(_ context.Context, l Launch) (Workers, error) {
 
 // Launch is what workers are started with.
 type Launch struct {
-	Run         string // id
-	Workers     int
-	Executable  string            // this program
-	Address     string            // of the coordinator, as in --join
-	Here        string            // the same for workers on this host
-	Loopback    bool              // Address is for workers on this host only
-	Line        string            // shell command that starts a worker anywhere
-	Token       string            // of the run
-	Target      string            // base URL of the system under test
-	TargetPorts []int             // of its instances, behind the Service that Target names; nil: not known
+	Run        string // id
+	Workers    int
+	Executable string // this program
+	Address    string // address of the coordinator, as in --join
+	Here       string // the same for workers on this host
+	Loopback   bool   // Address is for workers on this host only
+	Line       string // shell command that starts a worker anywhere
+	Token      string // token of the run
+	Target     string // base URL of the system under test
+	// TargetPorts are the ports of the instances behind the Service that Target names;
+	// nil: not known.
+	TargetPorts []int
 	Hosts       []string          // further hosts that the script may send to
 	Database    string            // ADDRESS:PORT that the script connects to; empty: it does not
 	Nodes       []string          // ADDRESS:PORT of the database's nodes that the script connects to
@@ -77,7 +79,7 @@ type Printing interface {
 
 // Ended is how the process or the pod of a worker ended.
 type Ended struct {
-	Name   string // of what ended, in messages; empty: a worker
+	Name   string // name of what ended, in messages; empty: a worker
 	PID    int    // on this host; 0: another host's
 	Pod    string // NAMESPACE/NAME; empty: none
 	Status string // "0", "2", "signal: killed", ...

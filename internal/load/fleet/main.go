@@ -92,7 +92,7 @@ export default function () {} // k6 requires one
 // process, so that they must not set options differently.
 func CheckScripts(ctx context.Context, executable string, f spec.File, p spec.Profile, env []string) (Script, error) {
 	var all Script
-	options := map[string]map[string]string{} // of each script
+	options := map[string]map[string]string{} // options of each script, by its path
 	var first spec.Flow
 	for i, of := range p.Flows {
 		path := f.ScriptPath(of)

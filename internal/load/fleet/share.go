@@ -55,7 +55,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 	for n, f := range s.Profile.Flows {
 		pl, name := plans[n], scenarioName(cmp.Or(f.Name, s.Profile.Name))
 		parameters := arrivals.Parameters{Plan: pl, VUs: pl.Workers[i].VUs, RunSetup: i == 0, Hosts: s.Hosts}
-		parameters.Fleet, parameters.Flows = plan.Fleet{}, nil // of no use to the worker, and long
+		parameters.Fleet, parameters.Flows = plan.Fleet{}, nil // long, and of no use to the worker
 		scenario := map[string]any{
 			"executor": arrivals.ExecutorType,
 			"assay":    parameters,

@@ -70,7 +70,7 @@ func (m Main) waitsBy(w waiting) (paths []string) {
 		return nil
 	})
 	if err != nil {
-		return nil // that the script cannot be read is reported where it is run
+		return nil // an unreadable script is reported where it is run
 	}
 	return paths
 }

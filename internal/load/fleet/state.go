@@ -55,7 +55,7 @@ func Continue(o Options, s State, closed func(number int) bool, logs string) *Co
 // somebody sets the coordinator's clock under load does not look like a drift of all
 // workers. The zero value is the wall clock itself.
 type steadyClock struct {
-	wall  time.Time // of the instant, without a monotonic reading
+	wall  time.Time // wall time of the instant, without a monotonic reading
 	since time.Time // the same instant, with it
 }
 

@@ -39,7 +39,7 @@ type aggregate struct {
 	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
 	refused   error                 // what the script does that ends the run: its samples are not what they are taken for
-	first     *arrivals.Transaction // of the earliest slot so far
+	first     *arrivals.Transaction // transaction of the earliest slot so far
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
 	scratch   []reason
@@ -50,7 +50,7 @@ type flow struct {
 	number int // in the order of the session, from 0
 	Flow
 	txnSeries
-	slos []int // of transaction_duration
+	slos []int // indexes of the SLOs on transaction_duration
 }
 
 // txnSeries are the series of transactions.
@@ -125,7 +125,7 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.vu(c.VU).paused(c)
 		case *httpext.Trail:
 			a.request(c)
-		case metrics.Sample: // of a metric that the script has made, or a gRPC request
+		case metrics.Sample: // sample of a metric that the script has made, or of a gRPC request
 			to := a.index.find(c.TimeSeries, a)
 			if to.call != nil && to.call.Protocol == metric.GRPC && a.index.last.status != "" {
 				all := []metrics.Sample{c}

@@ -85,7 +85,8 @@ func TestWorkersDoNotContradictThemselves(t *testing.T) {
 		at := func(tags *metrics.TagSet, when time.Duration, m *metrics.Metric, v float64) metrics.Sample {
 			return metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(when), Value: v}
 		}
-		outside := func(when time.Duration) { // of setup() or teardown(), perhaps with a scenario's tag
+		// outside adds a request of setup() or teardown(), perhaps with a scenario's tag.
+		outside := func(when time.Duration) {
 			tags := root.With("name", "outside")
 			if rapid.Bool().Draw(rt, "tagged") {
 				tags = tags.With("scenario", "payment")

@@ -20,7 +20,7 @@ type examples struct {
 
 // reason is why a transaction is worth looking up.
 type reason struct {
-	series  int // of the durations of the scenario's transactions
+	series  int // series of the durations of the scenario's transactions
 	outcome arrivals.Outcome
 	kind    reasonKind
 	number  int // the SLO, or the series of the class

@@ -27,11 +27,11 @@ const OutputName = "assay"
 // fleet writes and `--out assay=` names.
 type Session struct {
 	Run   string       `json:"run"`
-	Seed  uint64       `json:"seed"`           // of arrivals and data
+	Seed  uint64       `json:"seed"`           // seed of arrivals and data
 	Flows []Flow       `json:"flows"`          // at least one
-	VUs   int          `json:"vus"`            // of all flows
+	VUs   int          `json:"vus"`            // number of VUs of all flows
 	Rate  float64      `json:"rate"`           // this worker's share of the target, transactions per second
-	Marks spec.Marking `json:"marks,omitzero"` // of its requests
+	Marks spec.Marking `json:"marks,omitzero"` // marks of the worker's requests
 	// Outputs: k6 has further outputs, behind this one.
 	Outputs bool `json:"outputs,omitempty"`
 }
@@ -69,7 +69,7 @@ type frameOutput struct {
 	sending crash.Group
 
 	frames  uint64 // sent so far; the next frame has the sequence frames+1
-	batches uint64 // of acknowledged identities, sent so far
+	batches uint64 // batches of acknowledged identities, sent so far
 }
 
 var _ output.WithTestRunStop = &frameOutput{}

@@ -20,7 +20,7 @@ type call struct {
 	*metric.Protocol
 	requests *metrics.Metric // nil: k6 itself counts them
 	failed   *metrics.Metric
-	class    func(status string) string // of an error
+	class    func(status string) string // class of an error
 	// ownTag is a tag that a script's requests have, and those that k6 makes for itself, such
 	// as reflection, have not; empty: there are none of the latter.
 	ownTag string

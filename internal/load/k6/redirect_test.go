@@ -23,7 +23,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		answers [][]string // of each transaction
+		answers [][]string // statuses of the answers, by transaction
 		own     bool       // the script sets maxRedirects
 		failed  float64
 	}{

@@ -56,13 +56,13 @@ var redirects = []string{"301", "302", "303", "307", "308"}
 type mapping struct {
 	metric   *metrics.Metric
 	kind     metrics.MetricType
-	index    int    // of the series; of NAME.total for a rate
+	index    int    // index of the series; index of NAME.total for a rate
 	occurred int    // index of NAME.occurred, for a rate
 	ended    int    // index of the series in ended; -1: none
 	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
 	flow     int    // number of the scenario, or outside
-	call     *call  // that each sample is of; nil: none
+	call     *call  // call that each sample belongs to; nil: none
 	span     bool   // its samples are times of a part of the script, which may think
 	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run

@@ -94,7 +94,7 @@ const maxRedirects = 10
 
 // vu is the state of a VU's current transaction.
 type vu struct {
-	scenario      string // of its transactions; empty: it has had none
+	scenario      string // scenario of the VU's transactions; empty: there was none
 	inTransaction bool
 	second        int64 // unix second in which it was scheduled
 	stalls        *arrivals.Stalls
@@ -102,7 +102,7 @@ type vu struct {
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
 	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
-	requests      int           // that have ended
+	requests      int           // number of requests that have ended
 	redirects     int           // in a row
 	pauses        []arrivals.Pause
 	violated      []int // SLOs that it, or one of its requests, violates

@@ -92,7 +92,7 @@ func cleanEnvironment() {
 
 // Ready registers the worker, whose VUs are initialised, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
-	runtime.GC() // of the garbage of initialising the VUs
+	runtime.GC() // collect the garbage of initialising the VUs
 	return w.wire.Ready(ctx, wire.Ready{Metrics: registered})
 }
 

@@ -12,10 +12,12 @@ import (
 type Marks struct {
 	run     string
 	seed    uint64
-	sampled float64      // share of transactions whose trace is to be recorded, [0,1]
-	fixed   []field      // that all requests have; nil: they are not marked
-	outside *Transaction // of requests of setup() and teardown(), and others outside of a transaction
-	vus     sync.Map     // *vu by name
+	sampled float64 // share of transactions whose trace is to be recorded, [0,1]
+	fixed   []field // headers of all requests; nil: requests are not marked
+	// outside is the transaction of the requests of setup() and teardown(), and of others that
+	// are outside of a transaction.
+	outside *Transaction
+	vus     sync.Map // *vu by name
 }
 
 // field is a header, with its name in the canonical form. The values are shared by all
@@ -94,7 +96,7 @@ type Transaction struct {
 	fixed    []field
 	id       TraceID
 	sampled  bool
-	requests atomic.Uint32 // that got our traceparent
+	requests atomic.Uint32 // number of requests that got our traceparent
 	own      atomic.Pointer[Trace]
 }
 

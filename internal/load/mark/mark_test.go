@@ -22,7 +22,7 @@ func (m *Marks) sent(vu string, h http.Header) http.Header {
 	t := &transport{next: http.NewFileTransport(http.Dir(".")), marks: m, vu: m.vu(vu)}
 	resp, err := t.RoundTrip(&http.Request{URL: httpURL, Header: h})
 	if err == nil {
-		_ = resp.Body.Close() // of no file
+		_ = resp.Body.Close() // body of the answer to a path without a file
 	}
 	return h
 }
@@ -180,7 +180,7 @@ func mustURL(text string) *url.URL {
 	return u
 }
 
-// of is the id of a transaction.
+// of returns the id of a transaction.
 func (i ids) of(number int64) (id TraceID) {
 	i.set(&id, number)
 	return id

@@ -22,7 +22,7 @@ type Connection struct {
 	db     *pooled
 	conn   *dbsql.Conn
 	o      options
-	close  func() // of the pool, if it is the connection's own
+	close  func() // closes the pool; nil: it is not the connection's own
 	begun  bool   // by Begin or Transaction, and neither committed nor rolled back
 }
 

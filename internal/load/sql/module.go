@@ -111,7 +111,7 @@ const defaultTimeout = 10 * time.Second
 type options struct {
 	schema  string // instead of the DSN's; empty: the DSN's
 	timeout time.Duration
-	tags    map[string]string // of all samples
+	tags    map[string]string // tags of all samples
 	max     int               // connections of a pool
 }
 

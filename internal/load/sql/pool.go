@@ -63,7 +63,7 @@ func sharedPool(dsn, schema string, most int) (*pooled, error) {
 	}
 	openMu.Lock()
 	defer openMu.Unlock()
-	if first := shared[key]; first != nil { // of another VU, meanwhile
+	if first := shared[key]; first != nil { // another VU has opened the pool meanwhile
 		delete(opened, p)
 		return first, p.DB.Close()
 	}

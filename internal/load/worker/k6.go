@@ -35,7 +35,7 @@ func arguments(a wire.Assignment, dir string) []string {
 		"-e", fmt.Sprintf("ASSAY_WORKER=%d", a.Number), "-e", fmt.Sprintf("ASSAY_SEED=%d", a.Seed),
 	}
 	for _, pair := range a.Env {
-		args = append(args, "-e", pair) // of the script alone: they must not change k6
+		args = append(args, "-e", pair) // variables of the script alone: they must not change k6
 	}
 	for _, out := range a.Outputs {
 		args = append(args, "--out", strings.ReplaceAll(out, "%d", strconv.Itoa(a.Number)))

@@ -19,8 +19,8 @@ const (
 type logBuffer struct {
 	mu      sync.Mutex
 	text    []byte
-	offset  int64 // of text in the log
-	written int64 // of the head
+	offset  int64 // offset of text in the log
+	written int64 // length of the head
 	tail    []byte
 	dropped int64 // bytes between them
 }

@@ -11,7 +11,7 @@ import (
 // item is a message that waits for delivery.
 type item struct {
 	frames   bool   // else acknowledged entries
-	sequence uint64 // of acknowledged entries
+	sequence uint64 // sequence number of acknowledged entries
 	body     []byte
 }
 
@@ -37,10 +37,10 @@ type spool struct {
 
 	mu      sync.Mutex
 	queue   []entry
-	size    int // of the bodies in memory
+	size    int // size of the bodies in memory
 	file    *os.File
 	stored  int   // messages in the file
-	end     int64 // of the file
+	end     int64 // end of the file
 	refused bool  // the disk has not taken the last message that was written to it
 	closed  bool
 }

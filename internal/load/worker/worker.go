@@ -24,8 +24,8 @@ import (
 
 // Options is what a worker needs.
 type Options struct {
-	URL        string // of the coordinator, as in its join line
-	Token      string // of the run
+	URL        string // URL of the coordinator, as in its join line
+	Token      string // token of the run
 	Tool       wire.Tool
 	Executable string        // this program, which runs k6
 	Wait       time.Duration // how long to wait for a coordinator that does not answer yet

@@ -35,8 +35,8 @@ type block struct {
 	parsed chan error // gets a value once the block is parsed
 
 	requests []traffic.Request
-	shapes   []byte // of all requests
-	ends     []int  // of each request's shape in shapes
+	shapes   []byte // shapes of all requests
+	ends     []int  // end of each request's shape in shapes
 	lines    int64  // without empty ones
 	skipped  [accesslog.Problems]Skipped
 }

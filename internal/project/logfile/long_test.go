@@ -13,8 +13,8 @@ import (
 
 func TestLongManyEndpoints(t *testing.T) { manyEndpoints(t, 17*60) }
 
-// Of several days with as many endpoints as can be, a shorter window is proposed, which
-// works.
+// For a log of several days with as many endpoints as can be, a shorter window is proposed,
+// which works.
 func TestLongManyDays(t *testing.T) {
 	start := time.Date(2024, 5, 18, 2, 0, 0, 0, time.UTC)
 	days := func(minutes int) io.Reader { return newSparse(start, 1000, minutes) }

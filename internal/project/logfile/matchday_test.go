@@ -223,7 +223,7 @@ func TestNamesThatAreLeft(t *testing.T) {
 	}
 }
 
-// Of a log that spans more than a day, the day around the busiest minute is used.
+// If a log spans more than a day, the day around the busiest minute is used.
 func TestLongLog(t *testing.T) {
 	day := modeltest.MatchDay(0.02)
 	quiet := modeltest.Log{Start: day.Start.Add(-50 * time.Hour), Stages: []modeltest.Stage{{Seconds: 40 * 3600, Rate: 0.1}}, Flows: day.Flows, Seed: 2}

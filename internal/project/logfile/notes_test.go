@@ -78,7 +78,7 @@ func TestNotes(t *testing.T) {
 		})
 	}
 
-	// Of two servers, one log ends half way.
+	// There are two servers, and the log of one ends half way.
 	var names []string
 	for i, seconds := range []int{1200, 600} {
 		log, _ := written(t, steady(func(l *modeltest.Log) { l.Stages[0].Seconds, l.Seed = seconds, uint64(i) }), accesslog.Combined)

@@ -90,7 +90,7 @@ func Read(ctx context.Context, names []string, o Options) ([]Input, *traffic.Tal
 // reader divides logs into blocks, and has them parsed.
 type reader struct {
 	options Options
-	free    sync.Pool   // of blocks
+	free    sync.Pool   // unused blocks
 	blocks  chan *block // in the order of their lines; they may be parsed later
 	failed  error       // set before blocks is closed
 }

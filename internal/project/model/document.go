@@ -10,7 +10,7 @@ const Schema = "assay/model/v1"
 type Document struct {
 	Schema  string  `json:"schema"`
 	Profile string  `json:"profile"` // its name
-	Scale   float64 `json:"scale"`   // of the profile's rates
+	Scale   float64 `json:"scale"`   // scale of the profile's rates
 	Inputs  []Input `json:"inputs"`
 	Window  Window  `json:"window"`
 	// Requests are those of the flows, to which all rates refer.
@@ -62,11 +62,13 @@ type LeftOut struct {
 
 // Rates are the rates of a flow or of all.
 type Rates struct {
-	Mean       float64  `json:"mean"`
-	PeakMinute Peak     `json:"peak_minute"` // the 60 s with the most requests, wherever they begin
-	PeakSecond Peak     `json:"peak_second"`
-	PeakToMean float64  `json:"peak_to_mean"` // of the peak minute
-	Dispersion *float64 `json:"dispersion"`   // of requests per second within minutes: variance / mean; of Poisson arrivals: 1
+	Mean       float64 `json:"mean"`
+	PeakMinute Peak    `json:"peak_minute"` // the 60 s with the most requests, wherever they begin
+	PeakSecond Peak    `json:"peak_second"`
+	PeakToMean float64 `json:"peak_to_mean"` // ratio of the peak minute to the mean
+	// Dispersion is variance / mean of the requests per second within minutes; that of Poisson
+	// arrivals is 1.
+	Dispersion *float64 `json:"dispersion"`
 }
 
 // Peak is a highest rate.
@@ -92,7 +94,7 @@ type Flow struct {
 	Name     string    `json:"name"`
 	Script   string    `json:"script"`
 	Method   string    `json:"method,omitempty"` // empty: several, of what is left
-	Prefix   string    `json:"prefix,omitempty"` // of the paths; empty: of what is left
+	Prefix   string    `json:"prefix,omitempty"` // prefix of the paths; empty: the flow is what is left
 	Writes   bool      `json:"writes"`           // its script sends nothing before it is edited
 	Requests int64     `json:"requests"`
 	Share    float64   `json:"share"`
@@ -122,7 +124,7 @@ type Endpoint struct {
 	Method   string            `json:"method"`
 	Template string            `json:"template"`
 	Requests int64             `json:"requests"`
-	Share    float64           `json:"share"`  // of the flow
+	Share    float64           `json:"share"`  // share of the flow's requests
 	Status   map[string]int64  `json:"status"` // requests by class: 2xx
 	Latency  *Latency          `json:"latency"`
 	Keys     *Keys             `json:"keys"`  // nil: all requests have the same
@@ -134,14 +136,15 @@ type Endpoint struct {
 // path has none, different queries.
 type Keys struct {
 	Distinct int64   `json:"distinct"`
-	Total    int64   `json:"total"`     // with those that were not requested, as the fit has it
-	Exponent float64 `json:"exponent"`  // of the Zipf distribution that fits
-	TopShare float64 `json:"top_share"` // of the requests, for the most requested 1 % of keys, at least one
-	Counted  bool    `json:"counted"`   // top_share is counted, and not that of the fit
+	Total    int64   `json:"total"`    // with those that were not requested, as the fit has it
+	Exponent float64 `json:"exponent"` // exponent of the Zipf distribution that fits
+	// TopShare is the share of the requests for the most requested 1 % of keys, at least one key.
+	TopShare float64 `json:"top_share"`
+	Counted  bool    `json:"counted"` // top_share is counted, and not that of the fit
 }
 
 // Name is a name in queries.
 type Name struct {
 	Name  string  `json:"name"`
-	Share float64 `json:"share"` // of the endpoint's requests
+	Share float64 `json:"share"` // share of the endpoint's requests
 }

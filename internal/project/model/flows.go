@@ -141,7 +141,7 @@ func (g *group) path() string { return "/" + strings.Join(g.prefix, "/") }
 // How long names are at most, in bytes.
 const (
 	longestFlowName     = 32 // as thresholds.json and k6 take it
-	longestEndpointName = 48 // of a tag's value, and a key in a script: for people who read it
+	longestEndpointName = 48 // for a tag's value, and a key in a script: for people who read it
 )
 
 // names gives names that are different from each other.
@@ -151,9 +151,8 @@ type names struct {
 	given     map[string]bool
 }
 
-// of makes a name of words, from their letters and digits. Of a name that would be too long
-// it keeps the first word and as many of the last ones as fit, which tell more than those
-// between.
+// of makes a name from the letters and digits of words. A name that would be too long keeps
+// the first word and as many of the last ones as fit, which tell more than the words between.
 func (n *names) of(words ...string) string {
 	all := strings.ToLower(strings.NewReplacer("{", "", "}", "").Replace(strings.Join(words, " ")))
 	parts := strings.FieldsFunc(all, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })

@@ -20,15 +20,15 @@ import (
 type Observed struct {
 	Inputs   []Input
 	Tally    *traffic.Tally
-	From, To int64  // of the window, s since 1970, [From, To)
+	From, To int64  // window, s since 1970, [From, To)
 	Outside  uint64 // requests outside of it that the tally has not seen
 }
 
 // Options are how a profile is made of it.
 type Options struct {
 	Profile string         // its name
-	Scale   float64        // of its rates, above 0
-	Zone    *time.Location // of the times in the document
+	Scale   float64        // scale of the profile's rates, above 0
+	Zone    *time.Location // time zone of the times in the document
 }
 
 // ErrNoRequests is wrapped if a log has no request in its window.
@@ -87,7 +87,7 @@ type proposal struct {
 	total    []uint32 // requests of each second
 	gaps     []span
 	perFlow  [][]uint32
-	groups   []*group // of the flows
+	groups   []*group // groups of the flows
 	top      peak     // minute
 	places   traffic.Places
 	// judgments are those of the flows; moved are the names of those that became a part of what

@@ -84,7 +84,7 @@ type judgment struct {
 	undecided bool        // no condition
 	left      []condition // those that they cannot
 	notJudged []int       // stages that are judged, but not for this flow
-	easiest   condition   // that with the least need, left or not
+	easiest   condition   // condition with the least need, left or not
 }
 
 // judge sets the SLOs of the flows, and the stages in which each is judged: the conditions that

@@ -111,7 +111,7 @@ func segment(flows [][]uint32, of span) []span {
 // the next one's mean than like the first one's, within two bins.
 func refine(flows [][]uint32, one, next span, width int) int {
 	from, to := max(one.from+1, one.to-2*width), min(next.to-1, one.to+2*width)
-	gains := make([]float64, to-from) // of counting a second to the first step
+	gains := make([]float64, to-from) // gains from counting each second to the first step
 	for _, seconds := range flows {
 		a := float64(sumOf(seconds[one.from:one.to])) / float64(one.seconds())
 		b := float64(sumOf(seconds[next.from:next.to])) / float64(next.seconds())

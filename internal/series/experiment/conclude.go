@@ -31,14 +31,16 @@ const (
 // other: an intersection-union test, which rejects only if each of its tests does,
 // has the level of each (Berger, Technometrics 24, 1982).
 type PrimaryMetric struct {
-	Metric   string          `json:"metric"`
-	Unit     string          `json:"unit"`
-	A        *float64        `json:"a"` // median over runs
-	B        *float64        `json:"b"`
-	Ratio    *float64        `json:"ratio"` // of the variant to the control; null also if the metric is 0
-	Lower    *float64        `json:"lower"` // of the ratio's 95 % interval
-	Upper    *float64        `json:"upper"`
-	P        *float64        `json:"p"` // of this metric alone: all primary metrics have to agree, so that p is not adjusted
+	Metric string   `json:"metric"`
+	Unit   string   `json:"unit"`
+	A      *float64 `json:"a"` // median over runs
+	B      *float64 `json:"b"`
+	// ratio of the variant to the control; null also if the metric is 0
+	Ratio *float64 `json:"ratio"`
+	Lower *float64 `json:"lower"` // lower end of the ratio's 95 % interval
+	Upper *float64 `json:"upper"`
+	// p-value of this metric alone: all primary metrics have to agree, so p is not adjusted
+	P        *float64        `json:"p"`
 	Decision effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
 	Falls    bool            `json:"falls"` // changed, and lower than the control
 	Reason   string          `json:"reason"`
@@ -217,7 +219,7 @@ func events(control, variant compare.Group, c compare.Comparison) []Event {
 			sampled[side]++
 			for _, w := range r.Certificate.Waits {
 				if w.Client != "" {
-					continue // of another client than the load's
+					continue // waits of a client other than the load
 				}
 				k := key{w.Event, w.Class, w.Inferred}
 				if values[k] == nil {

@@ -19,24 +19,25 @@ const (
 
 // Parameters are those of an experiment, from its file and the command line.
 type Parameters struct {
-	ID          string    `json:"experiment" jsonschema:"minLength=1"`
-	Name        string    `json:"name"`
-	File        string    `json:"file"` // path, as given
-	SHA256      string    `json:"file_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
-	Description string    `json:"description"`
-	Question    string    `json:"question"`
-	Source      string    `json:"source"`
-	Profile     string    `json:"profile"`
-	Unit        string    `json:"unit" jsonschema:"enum=tps,enum=rps"`
-	Rate        float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // of all runs, per second
-	Target      string    `json:"target"`
-	Workers     int       `json:"workers" jsonschema:"minimum=1"`
-	Pairs       int       `json:"pairs" jsonschema:"minimum=1"`              // planned number of rounds
-	Tolerance   float64   `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share: ratios from 1/(1+tolerance) to 1+tolerance count as no change
-	Seed        uint64    `json:"seed"`                                      // of the first round; each later round adds 1
-	Primary     []string  `json:"primary" jsonschema:"minItems=1"`
-	Variants    []Variant `json:"variants" jsonschema:"minItems=2"` // the first is the control
-	Started     time.Time `json:"started"`
+	ID          string  `json:"experiment" jsonschema:"minLength=1"`
+	Name        string  `json:"name"`
+	File        string  `json:"file"` // path, as given
+	SHA256      string  `json:"file_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
+	Description string  `json:"description"`
+	Question    string  `json:"question"`
+	Source      string  `json:"source"`
+	Profile     string  `json:"profile"`
+	Unit        string  `json:"unit" jsonschema:"enum=tps,enum=rps"`
+	Rate        float64 `json:"rate" jsonschema:"exclusiveMinimum=0"` // rate of every run, per second
+	Target      string  `json:"target"`
+	Workers     int     `json:"workers" jsonschema:"minimum=1"`
+	Pairs       int     `json:"pairs" jsonschema:"minimum=1"`              // planned number of rounds
+	Tolerance   float64 `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share: ratios from 1/(1+tolerance) to 1+tolerance count as no change
+	// seed of the first round; each later round adds 1
+	Seed     uint64    `json:"seed"`
+	Primary  []string  `json:"primary" jsonschema:"minItems=1"`
+	Variants []Variant `json:"variants" jsonschema:"minItems=2"` // the first is the control
+	Started  time.Time `json:"started"`
 }
 
 // Variant is a variant, with its changes in words.
@@ -67,31 +68,33 @@ type RunResult struct {
 type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=assay/experiment/v1"`
 	Parameters
-	State       string      `json:"state" jsonschema:"enum=done,enum=interrupted,enum=failed"`
-	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
-	Order       string      `json:"order"` // of the runs that were made, by round: AB BA
-	Runs        []RunResult `json:"runs"`
-	Effects     []Effect    `json:"effects"`  // of each variant but the control; empty if the experiment was interrupted or failed
-	Capacity    []Capacity  `json:"capacity"` // of each variant; empty if not searched for
-	Limitations []string    `json:"limitations" jsonschema:"minLength=1"`
+	State    string      `json:"state" jsonschema:"enum=done,enum=interrupted,enum=failed"`
+	Sentence string      `json:"sentence" jsonschema:"minLength=1"`
+	Order    string      `json:"order"` // order of the runs that were made, by round: AB BA
+	Runs     []RunResult `json:"runs"`
+	// effect of each variant but the control; empty if the experiment was interrupted or failed
+	Effects     []Effect   `json:"effects"`
+	Capacity    []Capacity `json:"capacity"` // capacity of each variant; empty if not searched for
+	Limitations []string   `json:"limitations" jsonschema:"minLength=1"`
 }
 
 // Effect is the difference between a variant and the control.
 type Effect struct {
-	Variant     string              `json:"variant"`
-	Outcome     Outcome             `json:"outcome" jsonschema:"enum=confirmed,enum=not confirmed,enum=changed,enum=equivalent,enum=undetermined"`
-	Sentence    string              `json:"sentence" jsonschema:"minLength=1"`
-	Primary     []PrimaryMetric     `json:"primary"`
-	Bottlenecks Bottlenecks         `json:"bottlenecks"`    // of the runs that were compared
-	Events      []Event             `json:"events"`         // wait events of database sessions, the longest first
-	Capacity    *Ratio              `json:"capacity_ratio"` // of the highest rates within the SLOs
-	Comparison  *compare.Comparison `json:"comparison"`     // of all metrics, as by assay compare --json; null: no runs could be compared
+	Variant     string          `json:"variant"`
+	Outcome     Outcome         `json:"outcome" jsonschema:"enum=confirmed,enum=not confirmed,enum=changed,enum=equivalent,enum=undetermined"`
+	Sentence    string          `json:"sentence" jsonschema:"minLength=1"`
+	Primary     []PrimaryMetric `json:"primary"`
+	Bottlenecks Bottlenecks     `json:"bottlenecks"`    // bottlenecks of the runs that were compared
+	Events      []Event         `json:"events"`         // wait events of database sessions, the longest first
+	Capacity    *Ratio          `json:"capacity_ratio"` // ratio of the highest rates within the SLOs
+	// comparison of all metrics, as by assay compare --json; null: no runs could be compared
+	Comparison *compare.Comparison `json:"comparison"`
 }
 
 // Capacity is the result of a variant's search for the highest rate within the SLOs.
 type Capacity struct {
 	Variant  string   `json:"variant"`
-	Folder   string   `json:"folder"` // of search.json, relative to experiment.json
+	Folder   string   `json:"folder"` // folder of search.json, relative to experiment.json
 	State    string   `json:"state"`
 	Sentence string   `json:"sentence"`
 	Lower    *float64 `json:"lower"` // null: none
@@ -101,7 +104,7 @@ type Capacity struct {
 
 // Ratio is the ratio of a variant's capacity to the control's, with its bounds.
 type Ratio struct {
-	Ratio *float64 `json:"ratio"` // of the lower bounds; null unless both have an upper bound
-	Least *float64 `json:"least"` // of the variant's lower bound to the control's upper bound
-	Most  *float64 `json:"most"`  // of the variant's upper bound to the control's lower bound
+	Ratio *float64 `json:"ratio"` // ratio of the lower bounds; null unless both upper bounds exist
+	Least *float64 `json:"least"` // ratio of the variant's lower bound to the control's upper bound
+	Most  *float64 `json:"most"`  // ratio of the variant's upper bound to the control's lower bound
 }

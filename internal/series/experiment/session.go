@@ -34,7 +34,7 @@ type Session struct {
 	Profile    spec.Profile    // with the load of the experiment and the command line
 	Parameters Parameters
 	Options    run.Options // common to all runs
-	Dir        string      // of the experiment
+	Dir        string      // folder of the experiment
 	Console    *trial.Console
 
 	changed map[string]string // keys of the profile that the experiment changes
@@ -46,7 +46,7 @@ type Request struct {
 	Load      trial.LoadChange
 	Options   run.Options // common to all runs; File, Workers, Target and Runs are used here
 	Seed      uint64      // used if the file has none
-	Dir       string      // of the experiment; empty: a new one in the folder of runs
+	Dir       string      // folder of the experiment; empty: a new one in the folder of runs
 	Console   *trial.Console
 }
 

@@ -10,13 +10,14 @@ const SchemaName = "assay/search/v1"
 
 // Parameters are those of a search, as it was started.
 type Parameters struct {
-	ID      string  `json:"search" jsonschema:"minLength=1"`
-	Profile string  `json:"profile" jsonschema:"minLength=1"`
-	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`           // of all rates: "tps" or "rps"
+	ID      string `json:"search" jsonschema:"minLength=1"`
+	Profile string `json:"profile" jsonschema:"minLength=1"`
+	// unit of all rates: "tps" or "rps"
+	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`
 	Target  string  `json:"target"`                                        // base URL of the system under test
 	Seconds float64 `json:"trial_seconds" jsonschema:"exclusiveMinimum=0"` // judged seconds of a trial
 	Workers int     `json:"workers" jsonschema:"minimum=1"`
-	Seed    uint64  `json:"seed"` // of the first trial; each later trial adds 1
+	Seed    uint64  `json:"seed"` // seed of the first trial; each later trial adds 1
 	Goal    Goal    `json:"goal"`
 	Range   Range   `json:"range"`
 }

@@ -87,9 +87,10 @@ func (s *Search) Bounds() (b Bounds) {
 
 // Goal says when a load is decided, and when the bracket is narrow enough.
 type Goal struct {
-	Trials int     `json:"trials" jsonschema:"minimum=1"`                            // maximum number of trials of a load whose trials are close
-	Width  float64 `json:"width" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"` // of the bracket at which the search ends: (upper - lower) / upper
-	Spare  int     `json:"spare" jsonschema:"minimum=0"`                             // additional trials of a load to replace INVALID ones
+	Trials int `json:"trials" jsonschema:"minimum=1"` // maximum number of trials of a load whose trials are close
+	// relative width of the bracket at which the search ends: (upper - lower) / upper
+	Width float64 `json:"width" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
+	Spare int     `json:"spare" jsonschema:"minimum=0"` // additional trials of a load to replace INVALID ones
 }
 
 // DefaultSpare is the default of Goal.Spare.

@@ -149,7 +149,7 @@ func golden(t *testing.T, name string, got []byte) {
 func TestStoppedEarly(t *testing.T) {
 	broken := errors.New("the database is gone")
 	for name, c := range map[string]struct {
-		trial       int // that does not end, from 1
+		trial       int // number of the trial that does not end, from 1
 		interrupted bool
 		sealed      bool // its run has a record nevertheless
 		state       End

@@ -193,7 +193,7 @@ func TestHowSearchesEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var order []float64 // of the loads' first trials
+			var order []float64 // rates, in the order of the loads' first trials
 			for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 				l := s.Load(rate)
 				n := l.trials()

@@ -29,7 +29,7 @@ type Trials struct {
 	Profile    spec.Profile      // shortened
 	Changed    map[string]string // its changed keys, with their values
 	Options    run.Options       // common to all trials
-	Dir        string            // of the search
+	Dir        string            // folder of the search
 	Console    *trial.Console
 	Label      string // in progress messages, instead of the profile's name; may be empty
 	Limitation string // added to those of each trial; may be empty
@@ -37,7 +37,7 @@ type Trials struct {
 	Turn func(context.Context, func() error) error
 
 	made     int // trials so far
-	reported int // of them
+	reported int // trials that have been reported
 }
 
 // NewTrials returns the trials of a search for a profile's highest rate. Of a it takes ID,

@@ -24,7 +24,7 @@ import (
 
 // Options are what a server needs.
 type Options struct {
-	Dir    string // of configuration, data and log; made if missing
+	Dir    string // folder of configuration, data and log; made if missing
 	Port   int
 	Binary string // influxd
 	Life   process.Life
@@ -35,7 +35,7 @@ type Server struct {
 	Process  process.Identity `json:"process"`
 	Port     int              `json:"port"`
 	Binary   string           `json:"binary"`
-	Password string           `json:"password"` // of User; a secret
+	Password string           `json:"password"` // password of User; a secret
 	child    *process.Child
 }
 

@@ -38,7 +38,7 @@ import (
 // server is an API server before Kubernetes 1.30: it runs commands over SPDY alone. It has
 // one pod, until it is gone.
 type server struct {
-	archive []byte // that the pod exports
+	archive []byte // archive that the pod exports
 	gone    atomic.Bool
 }
 

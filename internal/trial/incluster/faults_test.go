@@ -26,12 +26,12 @@ type fault struct {
 	args    []string                                             // besides those of a run with two workers
 	profile string                                               // default: payment
 	outside bool                                                 // the coordinator runs on this machine
-	runners bool                                                 // of the k6-operator
+	runners bool                                                 // workers are runners of the k6-operator
 	during  func(t *testing.T, s *shop, name string, r *running) // once the hold has begun
 	code    int
 	verdict string
 	rule    string // id of the first rule that makes the run INVALID
-	text    string // of the rule's detail, or of the error
+	text    string // text of the rule's detail, or of the error
 	early   bool   // text is reported before the error, too
 	judge   string // error of `assay judge` on what is left of the record; empty: it is not judged again
 }

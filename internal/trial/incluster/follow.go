@@ -20,20 +20,20 @@ import (
 // follower reads the log of the coordinator's pod.
 type follower struct {
 	cluster *cluster.Cluster
-	name    string // of the run
+	name    string // name of the run
 	job     metav1.OwnerReference
 	limit   time.Duration     // for the pod to start
-	longest time.Duration     // that the Job can be there
+	longest time.Duration     // longest time that the Job can be there
 	say     func(line string) // reports progress
 	seen    string            // pod that was seen running; empty: none yet
 	away    error             // why the pod could not be asked for since then; nil: the API server answers
 	doomed  time.Time         // when the pod was first seen to be deleted; zero: it is not
 	unread  error             // why its log could not be opened last; nil: it could
-	last    time.Time         // of the last line
+	last    time.Time         // time of the last line
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
 	why     string            // ": " and why the pod has not started; empty: not known
-	said    []string          // of why, what was reported: reasons alternate
+	said    []string          // values of why that were reported: reasons alternate
 }
 
 // errLost is the error of a coordinator that ended without a record.

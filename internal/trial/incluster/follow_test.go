@@ -108,8 +108,8 @@ func TestFollow(t *testing.T) {
 		moments []moment
 		said    []string
 		err     string        // empty: the record can be collected
-		next    string        // of its hint
-		limit   time.Duration // of the test's interest; 0: 6 minutes
+		next    string        // hint of the error
+		limit   time.Duration // how long the test follows; 0: 6 minutes
 	}{
 		"the record is complete": {
 			moments: []moment{{}, {after: 5 * time.Second, pod: waiting}, {after: 9 * time.Second, pod: running, log: early + stamp("02") + complete + "\n"}},

@@ -90,7 +90,7 @@ type step struct {
 var fences = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```\n\n?")
 
 func stepsOf(text string) (steps []step) {
-	end := -1 // of the last block of sh
+	end := -1 // end of the last block of sh
 	for _, m := range fences.FindAllStringSubmatchIndex(text, -1) {
 		language, block := text[m[2]:m[3]], text[m[4]:m[5]]
 		switch {
@@ -125,7 +125,7 @@ func (s *shop) runSteps(t *testing.T, steps []step) (outputs []string, err error
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig") // that the guide changes
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig") // copy that the guide changes
 	if err := os.WriteFile(kubeconfig, access, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -24,17 +24,18 @@ const (
 
 // Job describes the coordinator's Job.
 type Job struct {
-	Name         string // of the run in the namespace
-	Namespace    string
-	Image        string
-	Resources    cluster.Resources
-	Command      []string          // flags of `assay kubernetes coordinate`, and its command
-	Secrets      map[string]string // environment variables
-	FromSecrets  map[string]Key    // environment variables, from Secrets that exist
-	Project      []byte            // archive of the project's files
-	PatchText    []byte            // that the coordinator applies to the workers' manifests; nil: none
-	StartTimeout time.Duration     // for its pod
-	Longest      time.Duration     // that the run can take
+	Name        string // name of the run in the namespace
+	Namespace   string
+	Image       string
+	Resources   cluster.Resources
+	Command     []string          // flags of `assay kubernetes coordinate`, and its command
+	Secrets     map[string]string // environment variables
+	FromSecrets map[string]Key    // environment variables, from Secrets that exist
+	Project     []byte            // archive of the project's files
+	// PatchText is what the coordinator applies to the workers' manifests; nil: none.
+	PatchText    []byte
+	StartTimeout time.Duration // for its pod
+	Longest      time.Duration // longest time that the run can take
 	Patch        cluster.Patch
 }
 

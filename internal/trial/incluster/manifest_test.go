@@ -99,7 +99,7 @@ func TestManifests(t *testing.T) {
 			}
 		}
 		p := all[0].(*batchv1.Job).Spec.Template.Spec
-		var files []string // that the pod sees
+		var files []string // files that the pod sees
 		for _, v := range p.Volumes {
 			if v.Secret != nil {
 				for _, item := range v.Secret.Items {

@@ -49,10 +49,10 @@ type shop struct {
 	program string // assay, which the image holds too
 	project string // folder with thresholds.json and scenarios
 	runs    string // folder of run folders
-	dsn     string // of the database
+	dsn     string // DSN of the database
 	address string // base URL of the service from outside of the cluster
 
-	mu sync.Mutex // of what parallel tests share
+	mu sync.Mutex // guards what parallel tests share
 
 	kubeconfig string // access of an account with the printed Role alone
 }
@@ -266,7 +266,7 @@ func (s *shop) writeProject(t *testing.T) {
 	payment["load"] = map[string]any{"unit": "tps", "target": 12, "warmup": "1s", "baseline": map[string]any{"rate": 5, "for": "2s"}, "ramp": "1s", "hold": "10s", "cooldown": "1s"}
 	slos := payment["slo"].(map[string]any)
 	slos["transaction_duration"] = []string{"p(95)<3000"}
-	slos["http_req_failed"] = []string{"rate<0.05"} // that so few requests can decide
+	slos["http_req_failed"] = []string{"rate<0.05"} // a bound that so few requests can decide
 	delete(slos, "http_req_duration{name:pay}")
 	payment["rules"] = map[string]any{"offered": 0.1, "generator-drops": 0.1} // 16 workers may share two busy CPUs
 	variant := func(name, script, bound string) map[string]any {

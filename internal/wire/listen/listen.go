@@ -114,7 +114,7 @@ const leftover = 2 * time.Second
 func (s *Server) Close(ctx context.Context) error {
 	s.gate.end()
 	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // of closed sockets
+		_ = s.http.Close() // its error is about sockets that are closed already
 	}
 	s.serving.Wait()
 	ended := make(chan struct{})

@@ -33,7 +33,7 @@ type refusals struct {
 
 type refused struct {
 	count, logged int
-	at            time.Time // of the last line
+	at            time.Time // time of the last line
 }
 
 func newRefusals(log *slog.Logger) *refusals {

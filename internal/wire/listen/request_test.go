@@ -178,7 +178,7 @@ func TestBodies(t *testing.T) {
 		path, encoding string
 		body           []byte
 		status         int
-		length         int64 // of what the handler gets
+		length         int64 // length of what the handler gets
 	}{
 		"none":                       {"/", "", nil, 200, 0},
 		"identity":                   {"/", "identity", []byte("abc"), 200, 3},

@@ -44,7 +44,7 @@ type Fleet struct {
 	workers int
 	created []metav1.OwnerReference // in the order of creation
 	ended   chan fleet.Ended
-	stop    context.CancelFunc // of the watch
+	stop    context.CancelFunc // ends the watch
 	watch   crash.Group
 	own     []string // names of the containers of the manifests
 
@@ -294,7 +294,7 @@ const (
 func (f *Fleet) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	kinds := []string{"pod"} // that are left
+	kinds := []string{"pod"} // kinds of the objects that are left
 	var texts []string
 	for _, o := range slices.Backward(f.created) {
 		if err := f.remove(ctx, o); err != nil {

@@ -16,12 +16,12 @@ import (
 
 // Settings are what the manifests need to know of the cluster.
 type Settings struct {
-	Name      string // of the run in the namespace; its objects are named after it
+	Name      string // name of the run in the namespace; its objects are named after it
 	Namespace string
 	Image     string // with this program
 	Worker    cluster.Resources
 	Operator  bool          // workers are runners of the k6-operator, instead of pods of a Job
-	Patch     cluster.Patch // of the manifests
+	Patch     cluster.Patch // patch of the manifests
 }
 
 const (

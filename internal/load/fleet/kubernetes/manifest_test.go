@@ -76,7 +76,7 @@ func TestManifestsGolden(t *testing.T) {
 type worker struct {
 	labels     map[string]string
 	pod        corev1.PodSecurityContext
-	noToken    bool // of a service account
+	noToken    bool // pods get no token of a service account
 	volumes    []corev1.Volume
 	containers []corev1.Container
 }
@@ -196,7 +196,7 @@ func checkContainer(t *rapid.T, s Settings, c corev1.Container) {
 func decode(t *rapid.T, o runtime.Object, text []byte) {
 	kind := o.GetObjectKind().GroupVersionKind()
 	into, err := scheme.Scheme.New(kind)
-	if err != nil { // of the k6-operator
+	if err != nil { // an object of the k6-operator
 		into = &testRun{}
 	}
 	unknown, err := strict.UnmarshalStrict(text, into)

@@ -42,7 +42,8 @@ type testRunScript struct {
 // testRunPod describes the pods of one kind. Patches merge its lists as they merge those of a
 // Kubernetes pod.
 type testRunPod struct {
-	Disabled                     bool                              `json:"disabled,omitempty"` // of the initializer
+	// Disabled is a field of the initializer only.
+	Disabled                     bool                              `json:"disabled,omitempty"`
 	Image                        string                            `json:"image,omitempty"`
 	ImagePullPolicy              corev1.PullPolicy                 `json:"imagePullPolicy,omitempty"`
 	ImagePullSecrets             []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name"`

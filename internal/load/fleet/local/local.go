@@ -35,7 +35,7 @@ var _ fleet.Engine = Engine{}
 // Fleet is the running processes, each in a process group of its own.
 type Fleet struct {
 	Engine
-	dir    string       // of the workers' temporary files; empty: a command has its own
+	dir    string       // folder of the workers' temporary files; empty: a command has its own
 	remove func() error // removes it
 	ended  chan fleet.Ended
 	all    crash.Group

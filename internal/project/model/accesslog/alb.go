@@ -14,7 +14,7 @@ type alb struct{ timed bool }
 const (
 	albType    = 0
 	albTime    = 1 // when the response was sent
-	albTimes   = 5 // of request, target and response, in s; -1 where there was none
+	albTimes   = 5 // times of request, target and response, in s; -1 where there was none
 	albStatus  = 8
 	albRequest = 12
 	albCreated = 21 // when the request came; old lines have none

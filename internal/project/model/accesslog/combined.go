@@ -19,7 +19,7 @@ type combined struct {
 	unit Unit // 0: none is given
 
 	from Unit // the unit of the last time of a request; 0: there was none
-	last bool // that was the line's last word, not a number with a point
+	last bool // the time was the line's last word, not a number with a point
 
 	text []byte  // the time of the last line: many lines have the same
 	at   instant // what that text says

@@ -60,7 +60,7 @@ const NoLatency = -1
 type Entry struct {
 	At      int64 // when it arrived, µs since 1970 in UTC, to the precision of the log
 	Latency int64 // µs; NoLatency: the line has none
-	Status  int   // of HTTP, 100 to 999; 0: nothing was sent
+	Status  int   // HTTP status, 100 to 999; 0: nothing was sent
 	Method  Method
 	Target  []byte // path and query, which begin with '/'; valid until the next line
 }
@@ -123,7 +123,7 @@ func (e *Entry) setTarget(target []byte) Problem {
 		switch {
 		case i < 0:
 			target = []byte("/")
-		case target[i] == '?': // of a URL without a path
+		case target[i] == '?': // a URL without a path
 			return NoPath
 		default:
 			target = target[i:]

@@ -34,11 +34,11 @@ func ParseFormat(name string) (Format, error) {
 
 // Options are what a format leaves open. The zero value is valid.
 type Options struct {
-	Zone   *time.Location    // of times without one; nil: UTC
-	Unit   Unit              // of the time that a request took; 0: by what the log looks like
+	Zone   *time.Location    // zone of times without one; nil: UTC
+	Unit   Unit              // unit of the time that a request took; 0: by what the log looks like
 	Fields map[string]string // names of fields of JSON lines by their role (ParseField)
 
-	auto Unit // of durations in JSON whose unit is not known; Sample settles it
+	auto Unit // unit of durations in JSON whose unit is not known; Sample settles it
 }
 
 // New returns a parser of a format.

@@ -14,16 +14,16 @@ import (
 // jsonLines parses lines that are an object of JSON each.
 type jsonLines struct {
 	zone   *time.Location
-	unit   Unit // of every duration; 0: of each field its own
-	auto   Unit // of fields whose unit is not known
+	unit   Unit // unit of every duration; 0: each field has its own
+	auto   Unit // unit of fields whose own unit is not known
 	fields map[string]*field
 	nested map[string]bool // names of objects that hold some
 
 	input   bytes.Buffer
 	decoder *jsontext.Decoder
-	name    []byte // of the field that is read
+	name    []byte // name of the field that is read
 	found   [roles]found
-	from    *field // that of the last duration; nil: there was none
+	from    *field // field of the last duration; nil: there was none
 	// sampled are durations of unknown unit, where a sample is read.
 	sampled *[]sampled
 }
@@ -241,10 +241,10 @@ var roleNames = [roles]string{"time", "method", "path", "request", "status", "du
 // field is a field that a line may have. Of those of one role the first in the list that a
 // line has is used.
 type field struct {
-	name  string // of a nested field: with dots
+	name  string // full name: a nested field's has dots
 	role  role
 	rank  int  // among all fields
-	unit  Unit // of a duration; 0: settled by a sample
+	unit  Unit // unit of a duration; 0: settled by a sample
 	start bool // the time is when the request began, not when it was logged
 }
 

@@ -139,7 +139,7 @@ func TestSample(t *testing.T) {
 		lines     string
 		format    Format
 		durations string
-		latency   int64 // of the last line
+		latency   int64 // latency of the last line, µs
 	}{
 		{"combined among others", "x\n" + combined + "\n" + combined + "\n" + alb, Combined, "the number with a point after the user agent, in s", NoLatency},
 		{"ALB", alb, ALB, "the three processing times, in s", 300_000},

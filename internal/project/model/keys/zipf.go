@@ -43,7 +43,7 @@ func (s *Sketch) Skew() (k Skew) {
 	}
 	k.Keys = max(1, k.Distinct)
 	top, n := s.top(leastCount), float64(s.total)
-	logs, sum := 0.0, 0.0 // of the top
+	logs, sum := 0.0, 0.0 // sums over the top
 	for i, c := range top {
 		logs += float64(c) * math.Log(float64(i+1))
 		sum += float64(c)

@@ -27,11 +27,15 @@ func (k Kind) MarshalText() ([]byte, error) {
 // in several words stays a literal; what is mistaken for a token is only a placeholder.
 const (
 	longestLiteral = 48
-	shortestToken  = 16  // a shorter text without digits may be a word
-	shortestHex    = 8   // with a digit; without one, a word such as facade may be hexadecimal
-	mostDigits     = 1   // of a literal: oauth2, mp3
-	caseChanges    = 0.4 // of a token of random letters, one letter in two; of words in CamelCase, one in three or less
-	leastVowels    = 0.2 // of letters: of random ones 23 % are vowels or y; of English words 40 %
+	shortestToken  = 16 // a shorter text without digits may be a word
+	shortestHex    = 8  // with a digit; without one, a word such as facade may be hexadecimal
+	mostDigits     = 1  // most digits in a literal: oauth2, mp3
+	// caseChanges is the largest share of letters that follow one of the other case: a token of
+	// random letters has one in two, words in CamelCase have one in three or less.
+	caseChanges = 0.4
+	// leastVowels is the least share of vowels and y in a word's letters: random letters have
+	// 23 %, English words 40 %.
+	leastVowels = 0.2
 )
 
 // extensions are those of files: a placeholder keeps them, because files of one kind are

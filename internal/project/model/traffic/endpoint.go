@@ -30,7 +30,7 @@ type Endpoint struct {
 // Segment is one of a template.
 type Segment struct {
 	Literal string     `json:"literal,omitempty"` // empty with a Kind: a placeholder
-	Kind    route.Kind `json:"kind,omitzero"`     // of the placeholder; route.Literal: it is none
+	Kind    route.Kind `json:"kind,omitzero"`     // kind of the placeholder; route.Literal: it is none
 	Suffix  string     `json:"suffix,omitempty"`  // extension of the placeholder
 }
 

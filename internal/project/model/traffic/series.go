@@ -34,7 +34,7 @@ type room struct{ pages, highs int }
 // series is the requests of each second, in pages for the minutes that have some.
 type series struct {
 	pages  map[int64]*page // by minutes since 1970
-	last   *page           // that of the last request, and its minute
+	last   *page           // page of the last request; minute is the page's
 	minute int64
 }
 

@@ -15,7 +15,7 @@ const (
 	// than 255 requests in a second.
 	maxPages, maxHighs = maxEndpoints * 24 * 60, 50_000
 
-	maxShapes = 50_000 // that are found without a walk through the tree
+	maxShapes = 50_000 // shapes that are found without a walk through the tree
 	// disorder is how much older than the latest request one must be to count as out of
 	// order, in µs: servers log requests when they end.
 	disorder = minute
@@ -45,11 +45,11 @@ type Tally struct {
 	tree    tree
 	shapes  map[string]*shape
 	all     series
-	minutes room // of all, that is left
+	minutes room // room left for the pages of all
 	latest  int64
 
 	Requests uint64 // counted, in endpoints or not
-	Outside  uint64 // of the times that are counted
+	Outside  uint64 // requests outside of the times that are counted
 	Apart    uint64 // at a time for which there was no room: the log spans too many days
 	Coarse   uint64 // counted in an endpoint, but not in its seconds, for which there was no room
 	Disorder uint64 // older than a request before it by more than a minute

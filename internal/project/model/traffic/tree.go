@@ -33,7 +33,7 @@ type node struct {
 	pinned   bool             // the user has named this literal
 	// alikeReplaced: its literals became placeholders because they were requested alike.
 	alikeReplaced bool
-	kind          route.Kind // of a placeholder: of the first value, Text if others differ
+	kind          route.Kind // kind of a placeholder: that of the first value, Text if others differ
 	variable      bool       // this or a segment before it is a placeholder
 	ends          [accesslog.Methods]*Endpoint
 }
@@ -41,7 +41,7 @@ type node struct {
 // tree finds the endpoint of a shape.
 type tree struct {
 	root      node
-	patterns  [][]string // of the user's routes: segments, in which {...} is a placeholder
+	patterns  [][]string // the user's routes as segments, in which {...} is a placeholder
 	nodes     int
 	endpoints int
 	replaced  int  // literals that became placeholders

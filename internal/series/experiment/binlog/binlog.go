@@ -31,7 +31,7 @@ type Read struct {
 	Readers    int     `json:"readers"`
 	Events     int64   `json:"events"`
 	Bytes      int64   `json:"bytes"`
-	CPUSeconds float64 `json:"cpu_seconds"` // of the readers' process
+	CPUSeconds float64 `json:"cpu_seconds"` // CPU time of the readers' process
 }
 
 // reportInterval is the time between two reports of what has been read so far.

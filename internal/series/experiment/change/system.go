@@ -20,8 +20,8 @@ import (
 // System is the system to which variants are applied.
 type System struct {
 	Journal    *Journal
-	Dir        string // of the local stack; empty: another system
-	DSN        string // of another system's database, with a user who may change it; a secret
+	Dir        string // folder of the local stack; empty: another system
+	DSN        string // DSN of another system's database, with a user who may change it; a secret
 	Executable string // this program
 	Log        *slog.Logger
 

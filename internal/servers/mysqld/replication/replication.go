@@ -45,9 +45,9 @@ func OfWriters(f mysqld.Flavour) Kind {
 type Node struct {
 	Name     string
 	ID       int // from 1, unique
-	Port     int // of clients, on the loopback address
-	Group    int // Galera: of its peers
-	Transfer int // Galera: on which it receives the writes that it missed
+	Port     int // port for clients, on the loopback address
+	Group    int // Galera: port for the node's peers
+	Transfer int // Galera: port on which the node receives the writes that it missed
 	Reader   bool
 	// Arbitrator: it only votes. Without one, of two nodes neither would have the
 	// majority when the other is lost.

@@ -28,7 +28,7 @@ type State struct {
 	ReadOnly bool
 	// Outside: it has left its group, and does not come back by itself.
 	Outside bool
-	Members int // of its group, as far as the node knows; Group only
+	Members int // members of the node's group, as far as it knows; Group only
 }
 
 // Writable reports whether the node executes writes.
@@ -174,7 +174,7 @@ func replicaState(status map[string]string) State {
 // Position is how far the data of a stopped Galera node are.
 type Position struct {
 	History string // UUID
-	Number  int64  // of the last write; -1: not known
+	Number  int64  // number of the last write; -1: not known
 }
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d", p.History, p.Number) }
