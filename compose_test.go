@@ -27,7 +27,7 @@ import (
 // docker-compose.yml needs must all be in there.
 type composed struct {
 	dir     string
-	env     map[string]string // of .env
+	env     map[string]string // variables of .env
 	project *types.Project
 }
 

@@ -30,22 +30,22 @@ type Certificate struct {
 	Claim       string             `json:"claim" jsonschema:"minLength=1"`
 	Rate        Rate               `json:"rate"`
 	Window      Window             `json:"window"`
-	Flows       []Flow             `json:"flows,omitempty"` // of the profile, each in its own windows; missing: it has one scenario
+	Flows       []Flow             `json:"flows,omitempty"` // flows of the profile, each in its own windows; missing: the profile has one scenario
 	SLOs        []SLO              `json:"slos"`
 	Rules       []Rule             `json:"rules"`
-	Latency     map[string]Latency `json:"latency" jsonschema:"requires=transaction"` // of transactions from their scheduled arrival ("transaction"), and of requests by name
-	Outcomes    Outcomes           `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
+	Latency     map[string]Latency `json:"latency" jsonschema:"requires=transaction"` // latency of transactions from their scheduled arrival ("transaction"), and of requests by name
+	Outcomes    Outcomes           `json:"outcomes"`                                  // outcomes of the transactions scheduled in the judged windows
 	Waits       []Wait             `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
 	Split       []Split            `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
 	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
-	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // of the judged windows, by who noticed them and by class; null: no transaction was scheduled
+	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // errors in the judged windows, by who noticed them and by class; null: no transaction was scheduled
 	Pool        *Pool              `json:"pool"`                                      // the service's pool of database connections; null: not reported
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
 	LoadChanges []LoadChange       `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none
-	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
-	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
+	Faults      []Fault            `json:"faults,omitempty"`                          // faults that the run injected, and their ends, by time; missing: the profile has none
+	Invariants  []Invariant        `json:"invariants,omitempty"`                      // invariants of the database, checked after the load; missing: the profile has none
 	Abort       *Abort             `json:"abort,omitempty"`                           // condition of the profile that stopped the run; missing: none did
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate,enum=trial"`
@@ -63,11 +63,12 @@ type Certificate struct {
 	// Transactions are examples to be looked up in the system under test, the slowest first;
 	// missing: no request was marked.
 	Transactions []Transaction `json:"transactions,omitempty"`
-	Marking      *Marking      `json:"marking,omitempty"` // of the requests; missing: they were not marked
+	Marking      *Marking      `json:"marking,omitempty"` // marking of the requests; missing: they were not marked
 }
 
-// JudgedBy is the build that has judged the  The same build makes the same bytes of it
-// again; another one the same decisions and figures, perhaps in other words.
+// JudgedBy is the build that has judged the record. The same build makes the same bytes of
+// the certificate again; another build makes the same decisions and figures, perhaps in
+// other words.
 type JudgedBy struct {
 	Version  string `json:"version" jsonschema:"minLength=1"`
 	Revision string `json:"revision"` // commit of the build; "+changed" if its sources were changed; empty: not known
@@ -95,7 +96,7 @@ type Flow struct {
 
 // Marking is how the requests of the run are told from real ones.
 type Marking struct {
-	Header  string  `json:"header" jsonschema:"minLength=1"` // that held the run's id
+	Header  string  `json:"header" jsonschema:"minLength=1"` // name of the header that held the run's id
 	Value   string  `json:"value"`
 	Sampled float64 `json:"sampled" jsonschema:"minimum=0,maximum=1"` // share of transactions whose trace was to be recorded
 	Baggage bool    `json:"baggage"`

@@ -28,16 +28,19 @@ type Split struct {
 // Bottleneck is the component that made the run miss its SLOs, "none" where none was
 // missed, or "undetermined".
 type Bottleneck struct {
-	Component  string    `json:"component" jsonschema:"minLength=1"`
-	Class      string    `json:"class"` // class of waits; empty: not a component of the database
-	Event      string    `json:"event"`
-	Inferred   bool      `json:"inferred"`                                    // from the session's state, not from a wait event
-	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"` // that the component leads, at most 0.99: share of bootstrap resamples in which it does although unmeasured time is given to others (docs/diagnosis.md); null: nothing to explain
-	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component, without queued_ms
-	QueuedMs   *float64  `json:"queued_ms,omitempty"`                         // growth of the wait for connections that is charged to the component, which holds them; absent: none
-	Client     string    `json:"client,omitempty"`                            // the other client of the database that the component neighbour stands for
-	Flow       string    `json:"flow,omitempty"`                              // whose SLOs it explains; absent: the profile has one scenario, or no flow failed
-	Cause      string    `json:"cause,omitempty"`                             // "retries": repeated calls keep the component downstream overloaded; absent: not known
+	Component string `json:"component" jsonschema:"minLength=1"`
+	Class     string `json:"class"` // class of waits; empty: not a component of the database
+	Event     string `json:"event"`
+	Inferred  bool   `json:"inferred"` // from the session's state, not from a wait event
+	// Confidence that the component leads, at most 0.99: share of bootstrap resamples in which
+	// it leads although unmeasured time is given to others (docs/diagnosis.md); null: nothing
+	// to explain.
+	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"`
+	GrowthMs   *float64  `json:"growth_ms"`           // growth of the mean time per transaction that is charged to the component, without queued_ms
+	QueuedMs   *float64  `json:"queued_ms,omitempty"` // growth of the wait for connections that is charged to the component, which holds them; absent: none
+	Client     string    `json:"client,omitempty"`    // the other client of the database that the component neighbour stands for
+	Flow       string    `json:"flow,omitempty"`      // whose SLOs it explains; absent: the profile has one scenario, or no flow failed
+	Cause      string    `json:"cause,omitempty"`     // "retries": repeated calls keep the component downstream overloaded; absent: not known
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
 	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it
@@ -55,7 +58,7 @@ type RunnerUp struct {
 type Statement struct {
 	Digest                   string   `json:"digest" jsonschema:"minLength=1"`
 	Text                     string   `json:"text"`
-	Share                    float64  `json:"share" jsonschema:"minimum=0,maximum=1"` // of all statement time
+	Share                    float64  `json:"share" jsonschema:"minimum=0,maximum=1"` // share of all statement time
 	MsPerTransaction         *float64 `json:"ms_per_transaction" jsonschema:"minimum=0"`
 	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction" jsonschema:"minimum=0"`
 	CallsPerTransaction      *float64 `json:"calls_per_transaction" jsonschema:"minimum=0"`

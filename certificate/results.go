@@ -12,15 +12,16 @@ import (
 
 // SLO is one condition and its result.
 type SLO struct {
-	Flow       string   `json:"flow,omitempty" jsonschema:"minLength=1"` // that it is on; missing: of a profile without flows, or of the whole run
+	// Flow that the SLO is on; missing: the profile has no flows, or the SLO is on the whole run.
+	Flow       string   `json:"flow,omitempty" jsonschema:"minLength=1"`
 	Metric     string   `json:"metric" jsonschema:"minLength=1"`
 	Expression string   `json:"expression" jsonschema:"minLength=1"`
-	Unit       string   `json:"unit" jsonschema:"optional"` // of limit, observed, lower and upper
+	Unit       string   `json:"unit" jsonschema:"optional"` // unit of limit, observed, lower and upper
 	Limit      float64  `json:"limit"`
 	Observed   *float64 `json:"observed"`
 	Lower      *float64 `json:"lower"` // ends of the interval of the observed value
 	Upper      *float64 `json:"upper"`
-	Basis      string   `json:"basis" jsonschema:"enum=counted,enum=inferred"` // of the verdict: counted in this run, or inferred at 95 % confidence
+	Basis      string   `json:"basis" jsonschema:"enum=counted,enum=inferred"` // basis of the verdict: counted in this run, or inferred at 95 % confidence
 	Samples    *int64   `json:"samples" jsonschema:"minimum=0"`
 	Violations *int64   `json:"violations" jsonschema:"minimum=0"`                    // exact; null: no data, or only violations_at_least and violations_at_most are known
 	AtLeast    *int64   `json:"violations_at_least,omitempty" jsonschema:"minimum=0"` // bounds on violations, where they were not counted exactly
@@ -85,17 +86,17 @@ type Latency struct {
 type LoadChange struct {
 	Flow         string    `json:"flow,omitempty" jsonschema:"minLength=1"`
 	Change       string    `json:"change" jsonschema:"enum=end of overload,enum=step up"`
-	Rate         float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // of the overload, or after the step, per second
+	Rate         float64   `json:"rate" jsonschema:"exclusiveMinimum=0"` // rate of the overload, or rate after the step, per second
 	At           time.Time `json:"at"`
 	SettledMs    Between   `json:"settled_ms"`                           // time from then on until the latency SLOs held for 10 s, known to a second
 	Scheduled    *int64    `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until then; null: no data
-	NotCompleted *int64    `json:"not_completed" jsonschema:"minimum=0"` // of these
+	NotCompleted *int64    `json:"not_completed" jsonschema:"minimum=0"` // scheduled transactions that were not completed
 }
 
 // Fault is one disturbance: a fault that the run injected, or the end of that fault.
 type Fault struct {
-	Flow   string    `json:"flow,omitempty" jsonschema:"minLength=1"` // that recovered; missing: the profile has one scenario
-	Number int       `json:"number" jsonschema:"minimum=1"`           // of the fault in the profile
+	Flow   string    `json:"flow,omitempty" jsonschema:"minLength=1"` // flow that recovered; missing: the profile has one scenario
+	Number int       `json:"number" jsonschema:"minimum=1"`           // number of the fault in the profile
 	Fault  string    `json:"fault" jsonschema:"minLength=1"`
 	End    bool      `json:"end"` // the end of the fault, from which the system has to recover too
 	At     time.Time `json:"at"`
@@ -104,7 +105,7 @@ type Fault struct {
 	FirstSuccessMs Between `json:"first_success_ms"`                     // until the first transaction ended as completed, after the last second, up to the recovery, in which none did
 	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
 	Scheduled      *int64  `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery; null without data
-	NotCompleted   *int64  `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped; null without data
+	NotCompleted   *int64  `json:"not_completed" jsonschema:"minimum=0"` // scheduled transactions that failed, timed out or were dropped; null without data
 }
 
 // Rate is the planned and the achieved load in the judged windows. Rates are per
@@ -133,7 +134,7 @@ type Window struct {
 	Start   time.Time `json:"start"`
 	End     time.Time `json:"end"`
 	Seconds int64     `json:"seconds" jsonschema:"minimum=0"`
-	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // of judged windows between start and end; seconds is their total
+	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // number of judged windows between start and end; seconds is their total length
 }
 
 // Outcomes counts the transactions scheduled in the judged windows by outcome.
@@ -170,7 +171,7 @@ type Error struct {
 	Where string   `json:"where" jsonschema:"minLength=1"` // client, script, service, database (of all its clients)
 	Class string   `json:"class" jsonschema:"minLength=1"` // connection refused, HTTP 503, too many connections, ...
 	Count int64    `json:"count" jsonschema:"minimum=1"`
-	Share *float64 `json:"share" jsonschema:"minimum=0"` // of the scheduled transactions; more than 1 where a transaction has several errors
+	Share *float64 `json:"share" jsonschema:"minimum=0"` // errors as a share of the scheduled transactions; more than 1 where a transaction has several errors
 }
 
 // Pool is the service's pool of database connections in the judged windows; of several
@@ -223,7 +224,7 @@ type Abort struct {
 	Protects   string    `json:"protects" jsonschema:"minLength=1"` // like "the target" or "the neighbour orders"
 	SLO        bool      `json:"slo"`                               // it is on a rate of the load, and if truncated, its row is the last of the SLOs; false: no SLO of the system
 	Truncated  bool      `json:"truncated"`                         // it cut short what the SLOs judge, so that the run did not pass; false: it held after that
-	Unit       string    `json:"unit"`                              // of limit and values
+	Unit       string    `json:"unit"`                              // unit of the limit and of the observed values
 	Limit      float64   `json:"limit"`
 	From       time.Time `json:"from"` // start of the first second in which it held
 	To         time.Time `json:"to"`   // end of the last one
@@ -254,7 +255,7 @@ type Reading struct {
 // Generator describes how the load was generated.
 type Generator struct {
 	Workers        int      `json:"workers" jsonschema:"minimum=0"`
-	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"` // of the busiest worker
+	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"` // share of its CPUs that the busiest worker used
 	WakeupLagP99Ms *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
 	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
@@ -263,21 +264,23 @@ type Generator struct {
 
 // Worker is one worker of the run. Null: not reported.
 type Worker struct {
-	Worker         string   `json:"worker" jsonschema:"minLength=1"`
-	Host           string   `json:"host"`
-	Pod            string   `json:"pod,omitempty"`                                   // NAMESPACE/NAME; missing: not in a cluster
-	Node           string   `json:"node,omitempty"`                                  // that the pod ran on
-	Share          float64  `json:"share" jsonschema:"exclusiveMinimum=0,maximum=1"` // of the load
-	Transactions   *int64   `json:"transactions" jsonschema:"minimum=0"`             // scheduled on it
-	P95Ms          *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // of its own transactions; percentiles of workers must not be averaged
-	P99Ms          *float64 `json:"p99_ms" jsonschema:"minimum=0"`
-	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"`
-	HostCPUShare   *float64 `json:"host_cpu_share,omitempty" jsonschema:"minimum=0,maximum=1"` // that its host, or node, was busy
-	LagP99Ms       *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
-	StartDelayMs   *float64 `json:"start_delay_ms" jsonschema:"minimum=0"` // of its first arrival
-	ClockOffsetMs  *float64 `json:"clock_offset_ms"`                       // of its machine's clock, positive if it is ahead of the coordinator's; corrected at the start
-	ClockDriftMs   *float64 `json:"clock_drift_ms"`                        // largest change of the offset since the start
-	RoundTripMs    *float64 `json:"round_trip_ms" jsonschema:"minimum=0"`  // to the coordinator; the clocks are compared to within half of it
+	Worker       string   `json:"worker" jsonschema:"minLength=1"`
+	Host         string   `json:"host"`
+	Pod          string   `json:"pod,omitempty"`                                   // NAMESPACE/NAME; missing: not in a cluster
+	Node         string   `json:"node,omitempty"`                                  // node that the pod ran on
+	Share        float64  `json:"share" jsonschema:"exclusiveMinimum=0,maximum=1"` // share of the load
+	Transactions *int64   `json:"transactions" jsonschema:"minimum=0"`             // scheduled on it
+	P95Ms        *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // p95 of the worker's own transactions; percentiles of workers must not be averaged
+	P99Ms        *float64 `json:"p99_ms" jsonschema:"minimum=0"`
+	CPUShare     *float64 `json:"cpu_share" jsonschema:"minimum=0"`
+	HostCPUShare *float64 `json:"host_cpu_share,omitempty" jsonschema:"minimum=0,maximum=1"` // share of CPU time for which the worker's host, or node, was busy
+	LagP99Ms     *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
+	StartDelayMs *float64 `json:"start_delay_ms" jsonschema:"minimum=0"` // delay of the worker's first arrival
+	// Offset of the clock of the worker's machine, positive if it is ahead of the coordinator's
+	// clock; corrected at the start.
+	ClockOffsetMs  *float64 `json:"clock_offset_ms"`
+	ClockDriftMs   *float64 `json:"clock_drift_ms"`                       // largest change of the offset since the start
+	RoundTripMs    *float64 `json:"round_trip_ms" jsonschema:"minimum=0"` // to the coordinator; the clocks are compared to within half of it
 	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
 	Unlike         bool     `json:"unlike"` // its transactions were slower or faster than those of the other workers
@@ -292,6 +295,6 @@ type Transaction struct {
 	LatencyMs float64   `json:"latency_ms"` // until it was interrupted, if it timed out
 	Outcome   string    `json:"outcome" jsonschema:"enum=completed,enum=failed,enum=timed_out"`
 	Violates  []string  `json:"violates"`              // SLOs that it, or one of its requests, violates
-	Error     string    `json:"error_class,omitempty"` // of its first error
+	Error     string    `json:"error_class,omitempty"` // class of the transaction's first error
 	Sampled   bool      `json:"sampled"`               // its traceparent asked for the trace to be recorded
 }

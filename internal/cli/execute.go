@@ -50,7 +50,7 @@ func Begin() io.Writer {
 	mask.Arguments(os.Args[1:])
 	signature.HideFromChildren()
 	stderr := mask.Writer{To: &Unblocked{To: os.Stderr}}
-	log.SetOutput(stderr) // of libraries
+	log.SetOutput(stderr) // log of libraries
 	return stderr
 }
 

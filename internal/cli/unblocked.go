@@ -23,7 +23,7 @@ type Unblocked struct {
 	lost    int           // bytes that were beyond backlog; what follows them is lost too, until a text can be written
 	done    chan struct{} // closed when nothing is pending any more; nil: nothing is
 	stuck   bool          // a write takes longer than anybody waits
-	err     error         // of the last write
+	err     error         // error of the last write
 }
 
 const (

@@ -90,7 +90,7 @@ func where() string {
 		f, more := stack.Next()
 		switch {
 		case f.Function == "runtime.gopanic":
-			panicked, first = true, "" // of several the earliest, which began the others
+			panicked, first = true, "" // the earliest of several panics counts: it began the others
 		case !panicked || strings.HasPrefix(f.Function, "runtime."):
 		case strings.HasPrefix(f.Function, module): // else a library that was called from there
 			return place(f)

@@ -13,7 +13,7 @@ import (
 type Expanding struct {
 	Sent        io.Reader // the stream, which is to be read through Compressed
 	From        io.Reader // the reader that decompresses it
-	Size        int64     // of the stream; 0: what was read of it so far
+	Size        int64     // size of the stream; 0: what was read of it so far
 	Base, Ratio int64
 	Shrink      int64  // the stream has at most Base bytes plus Shrink times what it expands to; 0: any number
 	Hint        string // how to read it nevertheless; empty: there is no way

@@ -26,7 +26,7 @@ func TestExpanding(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		most := base + ratio*int64(sent.Len()) + 64<<10 // of the last read
+		most := base + ratio*int64(sent.Len()) + 64<<10 // 64 KiB: the last read
 		e := &Expanding{Sent: &sent, Base: base, Ratio: ratio, Hint: "expand it first"}
 		var err error
 		if e.From, err = gzip.NewReader(e.Compressed()); err != nil {

@@ -49,7 +49,7 @@ type State struct {
 	Down       string   `json:"down"`        // the component that is down, and how; empty: all but InfluxDB are up
 	Ready      bool     `json:"ready"`       // the database has its schema and users
 	Target     string   `json:"target"`      // base URL of the reference service
-	TargetArgs []string `json:"target_args"` // of the reference service that runs; nil: none does
+	TargetArgs []string `json:"target_args"` // arguments of the reference service that runs; nil: none runs
 	Collector  string   `json:"collector"`   // DSN for the collector, of node a; a secret
 	NodesDSN   string   `json:"nodes_dsn"`   // DSNs of all nodes and of the proxy, as ASSAY_DB_NODES has them; a secret
 	Nodes      []string `json:"nodes"`       // names of the database nodes

@@ -37,7 +37,7 @@ func inBase64(c byte) (same byte, ok bool) {
 // run is a part of a text in the alphabet of an encoding.
 type run struct {
 	characters []byte
-	places     []span // of each character: it may be escaped
+	places     []span // place of each character in the text, where it may be escaped
 }
 
 // encoded are the parts of a text that are secret once it is decoded, which it may be that

@@ -25,7 +25,7 @@ type reading struct {
 // decoder reads a text that may be escaped. It reads each place once.
 type decoder struct {
 	text  string
-	read  [depth + 1]map[int][]reading // of escapes, by how often text may be escaped, and place
+	read  [depth + 1]map[int][]reading // readings of escapes, by how often text may be escaped, and place
 	steps int                          // readings that were looked at
 }
 

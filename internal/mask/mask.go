@@ -25,7 +25,7 @@ var (
 	mu    sync.Mutex
 	all   = map[string]bool{} // secrets, as they are
 	known atomic.Pointer[matcher]
-	odd   atomic.Pointer[matcher] // of the secrets that are no words
+	odd   atomic.Pointer[matcher] // matcher of the secrets that are no words
 )
 
 // word matches a secret that may be a word of any text.

@@ -279,8 +279,8 @@ func TestLongSecretsInLongLines(t *testing.T) {
 func TestSecretsOfDSNs(t *testing.T) {
 	for _, c := range []struct {
 		dsn    string
-		secret []string // that are masked alone
-		public []string // that are not
+		secret []string // secrets that are masked alone
+		public []string // texts that are not masked
 	}{
 		{"assay:s3cret@tcp(db.test:3306)/shop", []string{"s3cret"}, []string{"assay", "db.test", "shop", "assay@tcp(db.test:3306)/shop"}},
 		{"assay:p@ss/w:rd@tcp(db.test:3306)/shop?tls=true", []string{"p@ss/w:rd"}, []string{"tls=true", "assay"}},

@@ -13,7 +13,7 @@ import (
 type matcher struct {
 	by       [256][]string // secrets, by the first byte
 	starts   [256]bool     // bytes that a secret can start with in the text
-	shortest int           // of the secrets, bytes
+	shortest int           // length of the shortest secret, bytes
 	longest  int           // bytes of text that one secret can take up
 }
 

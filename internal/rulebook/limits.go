@@ -12,7 +12,7 @@ const (
 	RecommendedCPU  = 0.5               // largest recommended share of its CPUs that a generator uses (Hyperfoil, Graviton runbook)
 	MaxDelayMs      = 5000              // longest time that a report of a worker may take to reach the record (ours)
 	UnlikeFactor    = 2                 // between a worker's p95 and the median p95 of the others (ours)
-	MaxDrift        = 0.1               // of latency over a judged window, as a share of its mean (ours)
+	MaxDrift        = 0.1               // largest drift of latency over a judged window, as a share of its mean (ours)
 	MaxBehind       = 0.01              // share of a window's arrivals by which completions may fall behind the schedule (ours)
 )
 

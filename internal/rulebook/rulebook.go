@@ -13,7 +13,7 @@ type Rule struct {
 	ID     string
 	What   string // what must hold, in one sentence without a full stop
 	Limit  string // as text; empty: there is none
-	Unit   string // of the limit and of what is observed, in certificates
+	Unit   string // unit of the limit and of what is observed, in certificates
 	Effect string // what a broken rule does to the verdict
 	Advice string // what to do about it, if the finding has no better advice of its own
 	Source string // where the rule comes from

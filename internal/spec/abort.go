@@ -24,9 +24,9 @@ type Abort struct {
 	Expression string        `json:"expression"`          // like "rate>0.5 for 10s"
 	Limit      float64       `json:"limit"`               // in Unit
 	For        time.Duration `json:"for_ns"`              // whole seconds
-	Gauge      *Gauge        `json:"gauge,omitempty"`     // that is read for this condition
+	Gauge      *Gauge        `json:"gauge,omitempty"`     // gauge that is read for this condition
 	Neighbour  *Neighbour    `json:"neighbour,omitempty"` // whose failed requests are a share of its requests
-	At         Position      `json:"-"`                   // of the expression, for CheckMetrics
+	At         Position      `json:"-"`                   // position of the expression, for CheckMetrics
 }
 
 // unitShare is the unit of limits on shares of requests.
@@ -52,8 +52,8 @@ func (a Abort) OfLoad() bool {
 type abortKind struct {
 	reads           string // metric of the catalogue that the readings are of
 	protects        string
-	unit            string // of the limit and of the readings; empty: a count
-	aggregate, form string // of the expression
+	unit            string // unit of the limit and of the readings; empty: a count
+	aggregate, form string // parts of the expression
 	like            string // an example
 }
 

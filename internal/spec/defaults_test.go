@@ -70,7 +70,7 @@ var stated = []statedDefault{
 }
 
 type statedDefault struct {
-	key    string // of a profile, as docs/profiles.md names it
+	key    string // key of a profile, as docs/profiles.md names it
 	schema string // path of the property below $defs
 	text   string
 }

@@ -15,7 +15,7 @@ import (
 // Error is one mistake in a thresholds or experiment file. Its text is one line,
 // file:line: place: problem; the command prints the hint below it.
 type Error struct {
-	Path    string // of the file, as the caller named it; empty if the error is in no file
+	Path    string // path of the file, as the caller named it; empty if the error is in no file
 	Line    int    // 1, 2, 3, ...; 0 if the error is in no line
 	Place   string // keys from the top, e.g. "profiles.payment.load.target"; empty for the file itself
 	Problem string // with the nearest valid word, if one is near

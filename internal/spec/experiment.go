@@ -15,15 +15,15 @@ import (
 type Experiment struct {
 	Path        string     // as the caller named it
 	Digest      string     // "sha256:" and the hex digest of the file's bytes
-	Name        string     // of the file, without folder and .json
+	Name        string     // name of the file, without folder and .json
 	Description string     // what is compared
-	Question    string     // that the experiment answers
+	Question    string     // question that the experiment answers
 	Source      string     // earlier findings; may be empty
-	Profile     string     // of thresholds.json
+	Profile     string     // name of a profile of thresholds.json
 	Load        LoadChange // changes to the profile's load
 	Pairs       int        // rounds in which every variant is run once
 	Tolerance   float64    // share; a ratio within 1 +- Tolerance is no change
-	Seed        *uint64    // of the first round; nil: a random one
+	Seed        *uint64    // seed of the first round; nil: a random one
 	Primary     []string   // metrics that decide, as a comparison names them
 	Variants    []Variant  // the first is the control
 	Capacity    *Capacity  // nil: no capacity search
@@ -42,12 +42,12 @@ type LoadChange struct {
 type Variant struct {
 	Name        string
 	Description string
-	Global      []Setting // of the database, by SET GLOBAL, and back
+	Global      []Setting // variables of the database, set by SET GLOBAL, and set back
 	SQL         *Steps    // further statements, and the statements that undo them
 	Database    []string  // options of the local stack's server, which is started with them
 	Service     []string  // flags of the local stack's service, which is started with them
 	Command     *Steps    // a program, and the program that undoes it
-	Readers     int       `json:"binlog_readers"` // of the binlog, as replicas are
+	Readers     int       `json:"binlog_readers"` // number of readers of the binlog, like replicas
 }
 
 // Setting is a global variable of the database.
@@ -65,7 +65,7 @@ type Capacity struct {
 	Max    float64       // the highest rate to try; 0: MaxRate
 	Trial  time.Duration // judged length of a trial
 	Trials int           // maximum number of trials of a rate whose outcome is close to the limit
-	Width  float64       // of the bracket at which the search ends, as a share of its upper bound
+	Width  float64       // width of the bracket at which the search ends, as a share of its upper bound
 }
 
 // Limits of an experiment.
@@ -128,7 +128,7 @@ func nameOf(file string) string {
 // second trial; further ones would add little, as that share would not change.
 const (
 	DefaultTrials = 2   // maximum number of trials of a load that is close to the limit
-	DefaultWidth  = 0.1 // of the bracket at which the search ends, as a share of its upper bound
+	DefaultWidth  = 0.1 // width of the bracket at which the search ends, as a share of its upper bound
 
 	MaxTrials = 20
 	MinWidth  = 0.005

@@ -19,7 +19,7 @@ import (
 type Fault struct {
 	At   time.Duration `json:"at_ns"`            // from the start of the first judged window
 	For  time.Duration `json:"for_ns,omitempty"` // until it is ended; 0: until the end of the load
-	Node string        `json:"node,omitempty"`   // of the local stack; empty: Run is what injects the fault
+	Node string        `json:"node,omitempty"`   // node of the local stack; empty: Run is what injects the fault
 	Do   string        `json:"do,omitempty"`     // to the node: DoKill, DoStop or DoCut
 	Run  []string      `json:"run,omitempty"`    // command that injects the fault, with its arguments
 	Undo []string      `json:"undo,omitempty"`   // command that ends it; empty: it ends by itself

@@ -20,12 +20,12 @@ type Profile struct {
 	Consumer    *Consumer        `json:"consumer,omitempty"`      // source of consumer_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
 	Abort       []Abort          `json:"abort,omitempty"`
-	Faults      []Fault          `json:"faults,omitempty"`     // that the run injects, in the order of their times
-	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
-	Stubs       map[string]Stub  `json:"stubs,omitempty"`      // that stand in for services the system under test calls, by name
+	Faults      []Fault          `json:"faults,omitempty"`     // faults that the run injects, in the order of their times
+	Invariants  []Invariant      `json:"invariants,omitempty"` // invariants of the database, checked after the load
+	Stubs       map[string]Stub  `json:"stubs,omitempty"`      // stubs of services that the system under test calls, by name
 	Needs       []string         `json:"needs,omitempty"`      // what the script gets: "db", the database's DSN; "db_nodes", those of its nodes
 	Env         Env              `json:"env,omitempty"`        // further variables of the script
-	Marking     Marking          `json:"marking,omitzero"`     // of the requests, as test traffic
+	Marking     Marking          `json:"marking,omitzero"`     // marking of the requests, as test traffic
 	Rules       Rules            `json:"rules"`
 }
 
@@ -81,7 +81,7 @@ const maxThink = 10 * time.Minute
 // Marking says how the requests of a run are marked as test traffic. The zero value: not
 // at all.
 type Marking struct {
-	Header  string  `json:"header,omitempty"`  // that holds the run's id; empty: requests are not marked
+	Header  string  `json:"header,omitempty"`  // name of the header that holds the run's id; empty: requests are not marked
 	Sampled float64 `json:"sampled,omitempty"` // share of transactions whose traceparent asks for their trace to be recorded, [0,1]
 	Baggage bool    `json:"baggage,omitempty"` // they carry baggage, which instrumented services pass on
 }

@@ -22,7 +22,7 @@ type Selection struct {
 // matcher is a condition on the value of a label; a label that a series lacks is empty.
 type matcher struct {
 	label, operator, value string
-	pattern                *regexp.Regexp // of =~ and !~; the whole value must match
+	pattern                *regexp.Regexp // pattern of =~ and !~; the whole value must match it
 }
 
 var operators = []string{"=", "!=", "=~", "!~"}

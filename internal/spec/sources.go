@@ -11,7 +11,9 @@ import (
 
 // Gauge says where to read a gauge of the catalogue.
 type Gauge struct {
-	Metric string `json:"metric"`        // of Prometheus' text format, name or name{label="value",...}; of several series that match, the largest counts
+	// Metric is a metric in Prometheus' text format, name or name{label="value",...}; the
+	// largest of several matching series counts.
+	Metric string `json:"metric"`
 	URL    string `json:"url,omitempty"` // where Metric is exposed; empty: where the service's metrics are
 }
 
@@ -36,7 +38,7 @@ type Consumer struct {
 type Lag struct {
 	SQL    string `json:"sql,omitempty"`    // a query of the run's database that returns the lag in ms, each ? is the run id; empty: Metric
 	Metric string `json:"metric,omitempty"` // a gauge in Prometheus' text format; of several label sets the largest counts
-	Unit   string `json:"unit,omitempty"`   // of Metric: UnitMs or UnitSeconds
+	Unit   string `json:"unit,omitempty"`   // unit of Metric: UnitMs or UnitSeconds
 	URL    string `json:"url,omitempty"`    // where Metric is exposed; empty: where the service's are
 }
 
@@ -56,10 +58,11 @@ func (l *Lag) setUnit() {
 // Neighbour is a service that shares something with the system under test, such as its
 // database. It is watched by its own counters, or, without Errors, by its health.
 type Neighbour struct {
-	URL     string        `json:"url"`                  // of its metrics in Prometheus' text format, or of its health
+	// URL is the URL of the neighbour's metrics in Prometheus' text format, or of its health.
+	URL     string        `json:"url"`
 	Errors  string        `json:"errors,omitempty"`     // Selection of the counters of failed requests
 	Total   string        `json:"total,omitempty"`      // Selection of the counters of all requests
-	Timeout time.Duration `json:"timeout_ns,omitempty"` // of its health: a later answer is a failure
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // timeout of a health check: a later answer is a failure
 }
 
 const (

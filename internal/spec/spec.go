@@ -83,7 +83,8 @@ const (
 
 // SLO is one condition on one metric.
 type SLO struct {
-	Flow       string         `json:"flow,omitempty"`     // that it is on; empty: of a flow without a name, or of all flows
+	// Flow is the flow that the SLO is on; empty: a flow without a name, or all flows.
+	Flow       string         `json:"flow,omitempty"`
 	Metric     string         `json:"metric"`             // e.g. "http_req_duration"
 	Selector   []metric.Label `json:"selector,omitempty"` // e.g. name:pay; sorted by key
 	Expression string         `json:"expression"`         // as in the file, spaces removed, e.g. "p(95)<200"
@@ -93,7 +94,7 @@ type SLO struct {
 	Operator   string         `json:"operator"`           // "<", "<=", ">", ">=" (the last two for Rate alone), "=="
 	Bound      float64        `json:"bound"`              // in the metric's own unit: ms for times, a share for rates
 	Basis      Basis          `json:"basis,omitempty"`    // as the file declares it; empty: by scope
-	At         Position       `json:"-"`                  // of the expression, for CheckMetrics
+	At         Position       `json:"-"`                  // position of the expression, for CheckMetrics
 }
 
 // MetricText is the metric with its selector, as thresholds.json writes it.
@@ -151,7 +152,7 @@ func (s SLO) LeastViolating() float64 {
 func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
 
 // AllowedShare is the share of samples that may violate a percentile or a rate; 0 for
-// the other aggregates. That of p(P) is 1 - P/100 rounded to billionths, as 1 - 0.9 is not
+// the other aggregates. The share of p(P) is 1 - P/100 rounded to billionths, as 1 - 0.9 is not
 // 0.1 in floating point, but never to 0.
 func (s SLO) AllowedShare() float64 {
 	const unit = 1_000_000_000

@@ -20,7 +20,7 @@ type stored struct {
 	Load        Load          `json:"load"`
 	Timeout     time.Duration `json:"timeout_ns"`
 	Think       time.Duration `json:"think_ns,omitempty"`
-	SLOs        []SLO         `json:"slos"` // of the whole run
+	SLOs        []SLO         `json:"slos"` // SLOs of the whole run
 	Ledger      *Ledger       `json:"ledger,omitempty"`
 	Flows       []Flow        `json:"flows,omitempty"` // with names
 	rest
@@ -67,7 +67,7 @@ func (s *SLO) UnmarshalJSON(data []byte) error {
 	if err := foreign.DecodeJSON(data, maxSLOValues, &is); err != nil {
 		return err
 	}
-	const rounding = 1e-12 // of a quantile that a program has computed
+	const rounding = 1e-12 // rounding error of a quantile that a program has computed
 	means := SLO{Metric: is.Metric}
 	problem := means.parseExpression(is.Expression)
 	if d, known := builtin(is.Metric); problem == "" && known {

@@ -52,7 +52,7 @@ type StubFile struct {
 	Path      string         // as the caller named it
 	Digest    string         // "sha256:" and the hex digest of the file's bytes
 	Listen    string         // host:port
-	Seed      uint64         // of the draws
+	Seed      uint64         // seed of the draws
 	Endpoints []StubEndpoint // at least one
 	Phases    []StubPhase    // in the order of the file
 }
@@ -62,8 +62,8 @@ type StubEndpoint struct {
 	Name        string
 	Match       string // method and path, like "POST /charge" or "GET /charge/{id}"
 	Latency     Latency
-	Status      int             // of an answer
-	Body        json.RawMessage // of an answer; nil: none
+	Status      int             // status of an answer
+	Body        json.RawMessage // body of an answer; nil: none
 	Errors      []StubError
 	Hang        float64    // share of calls that are never answered [0,1]
 	Reset       float64    // share of calls whose connection is reset instead of an answer [0,1]

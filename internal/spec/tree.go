@@ -22,9 +22,9 @@ type node struct {
 	name       string        // its key, where the parent is an object
 	index      int           // its index, where the parent is an array
 	kind       jsontext.Kind // '{', '[', '"', '0', 't', 'f' or 'n'
-	offset     int           // of the value's first byte
-	nameAt     int           // of the key's first byte, or of the value's
-	text       string        // of a string, unescaped; of a number, its digits
+	offset     int           // offset of the value's first byte
+	nameAt     int           // offset of the key's first byte; without a key, that of the value's
+	text       string        // text of a string, unescaped; digits of a number
 	children   []*node       // in the order of the file
 	duplicates []*node       // members with a key of an earlier one; not among children
 

@@ -47,7 +47,8 @@ func (r *reader) validate(root *node) (unsaid []violation) {
 		switch e.ErrorKind.(type) {
 		case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
 			for _, cause := range e.Causes {
-				if cause.InstanceLocation == nil { // of names, which are in an allOf for that
+				// Errors about property names have no location of their own: they are in an allOf for that.
+				if cause.InstanceLocation == nil {
 					cause.InstanceLocation = e.InstanceLocation
 				}
 				collect(cause)

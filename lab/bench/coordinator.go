@@ -142,7 +142,7 @@ func (c *coordinator) end(kill bool) error {
 }
 
 const (
-	fleetWarmup   = 3 * time.Second // of the load, not measured
+	fleetWarmup   = 3 * time.Second // warmup of the load, not measured
 	fleetMeasured = 15 * time.Second
 	// preparedMessages are those that a fleet makes beforehand: more than one core takes in
 	// this time.
@@ -161,7 +161,7 @@ type cost struct {
 	start    time.Duration // from the first request to join until the common start is known
 	seconds  float64       // measured
 	counts   synthetic.Counts
-	from, to usage     // of the coordinator
+	from, to usage     // usage of the coordinator
 	memory   []float64 // resident, B, from memoryEvery on
 	senders  float64   // share of the other core that the fleet had
 	frames   float64   // size of the frames in the record, B per worker and second

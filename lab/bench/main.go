@@ -24,9 +24,9 @@ type bench struct {
 	dir     string // for temporary files
 	rounds  int
 	before  string    // another build, to compare the generator with; empty: none
-	scripts string    // of the generator's measurements, separated by commas
+	scripts string    // scripts of the generator's measurements, separated by commas
 	workers string    // numbers of workers, separated by commas
-	rates   []float64 // of the generator's measurements
+	rates   []float64 // rates of the generator's measurements
 	hold    time.Duration
 	target  *target
 }

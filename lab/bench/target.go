@@ -162,7 +162,7 @@ type answerer struct {
 	listener int
 	epoll    int
 	served   int64
-	started  map[int32][]byte // of connections: the part of a request that has come so far
+	started  map[int32][]byte // parts of requests that have come so far, by connection
 	buffer   []byte
 }
 

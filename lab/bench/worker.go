@@ -44,7 +44,7 @@ export default function () {
 // workload is a script at rates that are well below what a worker reaches on one core.
 type workload struct {
 	name, script string
-	requests     float64 // of a transaction
+	requests     float64 // requests of one transaction
 	rates        []float64
 	slowRate     float64 // for slow targets
 }
@@ -245,7 +245,7 @@ type recording struct {
 	script, target string
 	rate           float64 // transactions per second
 	hold, timeout  time.Duration
-	bound          float64 // of p(99), ms
+	bound          float64 // bound of p(99), ms
 	progress       func(run.Event)
 }
 
@@ -264,7 +264,7 @@ func (b *bench) record(ctx context.Context, of recording) (record.Run, error) {
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), Executable: b.path("generator"), System: run.System{Target: of.target},
 		Task: run.Task{File: spec.File{Path: b.path("thresholds.json")}, Profile: profile, Workers: 1, Seed: 1, Scope: spec.ScopeSmoke},
-		Tool: version.Tool(), // of the same build as the binary: else it may not join
+		Tool: version.Tool(), // the binary is of the same build: else it may not join
 		Log:  slog.Default(), Progress: of.progress,
 	}
 	if err := run.Run(ctx, o); err != nil {

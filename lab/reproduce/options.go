@@ -17,7 +17,7 @@ import (
 
 // Options are what every report needs.
 type Options struct {
-	Dir     string      // of the results
+	Dir     string      // folder of the results
 	Shared  run.Options // common to all runs: the system under test is set
 	Console *trial.Console
 	Quick   bool // short runs, which show that everything works, and hardly more

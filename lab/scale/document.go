@@ -147,7 +147,7 @@ func curve(variant string, points []Point, steps []Step) Curve {
 	c := Curve{Variant: variant, Points: []CurvePoint{}}
 	var threads []int
 	var tps []float64
-	var first [2]*float64 // of threads, and of rates
+	var first [2]*float64 // first median throughput of the points with threads, and of those with rates
 	for _, at := range points {
 		made := stepsAt(steps, variant, at)
 		p := CurvePoint{Point: at, Steps: len(made)}

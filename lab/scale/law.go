@@ -16,7 +16,7 @@ type Law struct {
 	Sigma  float64  `json:"sigma"`          // contention: the serial share of the work
 	Kappa  float64  `json:"kappa"`          // coherence: the cost of keeping N in agreement
 	PeakAt *float64 `json:"peak_threads"`   // N with the highest throughput, sqrt((1-Sigma)/Kappa); null: it grows without an end
-	Peak   *float64 `json:"peak_tps"`       // that throughput
+	Peak   *float64 `json:"peak_tps"`       // throughput with PeakAt threads, per second; null like PeakAt
 	Error  float64  `json:"relative_error"` // root mean square of the relative deviations of the measured throughputs
 }
 

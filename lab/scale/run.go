@@ -25,10 +25,10 @@ const File = "scale.json"
 type Steps struct {
 	Parameters Parameters
 	Profile    spec.Profile
-	Warmup     time.Duration // of each step, not measured
-	Measured   time.Duration // of each step
+	Warmup     time.Duration // warmup of each step, not measured
+	Measured   time.Duration // measured time of each step
 	Options    run.Options   // common to all runs
-	Dir        string        // of the measurement
+	Dir        string        // folder of the measurement
 	Console    *trial.Console
 
 	made []Step

@@ -26,7 +26,7 @@ type Step struct {
 
 	// The figures of the transactions that began in these seconds.
 	TPS          float64  `json:"tps"`           // completed per second
-	P95          *float64 `json:"p95_ms"`        // of all that ended; null: none did
+	P95          *float64 `json:"p95_ms"`        // p95 of all transactions that ended; null: none did
 	Mean         *float64 `json:"mean_ms"`       // likewise
 	NotCompleted int64    `json:"not_completed"` // failed, timed out or dropped
 	// Errors are those of statements, requests and transactions that the generator noticed
@@ -42,7 +42,7 @@ type Step struct {
 	// Violated are the invariants that do not hold, or were not checked.
 	Violated []string `json:"violated,omitempty"`
 
-	GeneratorCPU *float64 `json:"generator_cpu_share"` // of the busiest worker, [0,1]; null: not known
+	GeneratorCPU *float64 `json:"generator_cpu_share"` // CPU share of the busiest worker, [0,1]; null: not known
 
 	Broken string `json:"broken,omitempty"` // why the step counts for nothing; empty: it counts
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Topology   Topology      // default Single
 	Proxy      bool          // HAProxy before the database nodes, which the reference service then uses
 	Binary     mysqld.Binary // default: the one that created the data, else mysqld.Choose
-	DBPort     int           // of node a, default DefaultDBPort; those of node b and HAProxy follow it
+	DBPort     int           // port of node a, default DefaultDBPort; the ports of node b and HAProxy follow it
 	TargetPort int           // default DefaultTargetPort
 	InfluxPort int           // default DefaultInfluxPort
 	Influxd    string        // the InfluxDB program; default: influxd.Find, else the one used before; without one there is no InfluxDB

@@ -55,9 +55,11 @@ const Schema = "assay"
 
 // Users are the accounts of the database. Like the data, they outlive the processes.
 type Users struct {
-	Service     User `json:"service"`     // of the reference service: all privileges on its schema
-	Collector   User `json:"collector"`   // of the collector: reads waits and the ledger, turns instruments on; of scenarios: writes their tables
-	Replication User `json:"replication"` // of the database nodes, to each other
+	Service User `json:"service"` // user of the reference service: all privileges on its schema
+	// Collector is the user of the collector, which reads waits and the ledger and turns
+	// instruments on, and of scenarios, which write their tables.
+	Collector   User `json:"collector"`
+	Replication User `json:"replication"` // user of the database nodes, for replication between them
 }
 
 // User is an account for connections from the loopback address.

@@ -54,9 +54,11 @@ type Cluster struct {
 // Node is a database node, or the arbitrator.
 type Node struct {
 	replication.Node
-	Health  int    `json:"health,omitempty"`   // port of its health endpoint
-	GroupID uint32 `json:"group_id,omitempty"` // of its process, by which its packets are known; 0: not its own
-	Off     bool   `json:"off,omitempty"`      // it was killed or stopped on purpose
+	Health int `json:"health,omitempty"` // port of its health endpoint
+	// GroupID is the group id of the node's process, by which its packets are known; 0: it has
+	// no group of its own.
+	GroupID uint32 `json:"group_id,omitempty"`
+	Off     bool   `json:"off,omitempty"` // it was killed or stopped on purpose
 }
 
 // Proxy is the ports of HAProxy.

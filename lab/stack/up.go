@@ -89,7 +89,7 @@ type startup struct {
 	state   *State
 	log     *slog.Logger
 	stops   []func() error // stop the started components, in order of starting
-	parts   Parts          // that were started
+	parts   Parts          // parts that were started
 	before  bool           // a database node ran before
 }
 

@@ -12,7 +12,7 @@ import (
 // has left does not block the batch.
 type batched struct {
 	*unit
-	err  error // of this payment only; the batch continues
+	err  error // error of this payment only; the batch continues
 	done chan error
 }
 

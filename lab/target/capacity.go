@@ -8,8 +8,10 @@ import (
 // Capacity is how many requests the service works on at once, and how that grows: like a
 // fleet of instances behind one queue, with an autoscaler. The others wait, in order.
 type Capacity struct {
-	Slots     int           // requests that one instance works on at once; 0 = no limit
-	Most      int           // of all instances together; Slots, or 0, = there is one instance
+	Slots int // requests that one instance works on at once; 0 = no limit
+	// Most is how many requests all instances together work on at once; Slots, or 0 = there is
+	// one instance.
+	Most      int
 	Boot      time.Duration // from the order of a further instance until it serves
 	After     time.Duration // for how long all slots are in use before an instance is ordered
 	DownAfter time.Duration // for how long an instance is not needed before it ends
@@ -26,7 +28,7 @@ type Capacity struct {
 type slots struct {
 	of      Capacity
 	serving int       // slots
-	busy    int       // of these
+	busy    int       // slots in use
 	waiting []*waiter // in their order
 	full    time.Time // since when an instance is missing; zero: none is
 	ready   time.Time // when the ordered instance serves; zero: none is ordered

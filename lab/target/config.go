@@ -69,7 +69,7 @@ type Notify struct {
 	On      bool
 	Every   time.Duration // interval of reading the outbox
 	Batch   int           // largest number of notifications sent at once
-	Latency time.Duration // of the simulated notifier, for a batch
+	Latency time.Duration // latency of the simulated notifier, for a batch
 }
 
 // Config is the configuration of the service.

@@ -94,7 +94,7 @@ func (g *group[T]) collect() {
 	defer close(g.batches)
 	var (
 		full   [][]T // batches that wait for a flusher, in order
-		batch  []T   // that is being filled
+		batch  []T   // batch that is being filled
 		held   int   // items in both
 		due    = time.NewTimer(g.wait)
 		waited = false // the first item of batch, for long enough

@@ -39,7 +39,7 @@ type requestLine struct {
 	pattern     string // "POST /payments"
 	code        int
 	took        time.Duration
-	traceparent string // of its sender; empty: none, several or an overlong one
+	traceparent string // traceparent of the sender; empty: it sent none, several or an overlong one
 }
 
 func startRequestLog(to slog.Handler) *requestLog {

@@ -91,5 +91,5 @@ func TestRequestLogIsBounded(t *testing.T) {
 	if lines+dropped != maxLines+more || dropped < more-1 {
 		t.Errorf("%d lines, %d dropped", lines, dropped)
 	}
-	l.add(r, http.StatusOK, 0) // of a request that ends after the log
+	l.add(r, http.StatusOK, 0) // a request that ends after the log has stopped
 }

@@ -23,7 +23,7 @@ type server struct {
 	events   *ingestion
 	m        *metrics
 	log      *limitedLog
-	timeout  time.Duration // of one request
+	timeout  time.Duration // timeout of one request
 	limit    *limiter      // nil: none
 	work     time.Duration // least time of a request of the load
 	requests *requestLog   // nil: requests are not logged

@@ -66,7 +66,7 @@ func TestCapacity(t *testing.T) {
 // service is a running target with its own database.
 type service struct {
 	base   string
-	dsn    string  // of its database
+	dsn    string  // DSN of the service's database
 	db     *sql.DB // the test's own connection
 	log    *lockedBuffer
 	client *http.Client

@@ -36,7 +36,7 @@ var errBroker = errors.New("broker failed")
 type Kafka struct {
 	Brokers string // host:port,...
 	Topic   string // made if it does not exist
-	Group   string // of the consumer that stores the events
+	Group   string // group of the consumer that stores the events
 	URL     string // credentials, as in ASSAY_KAFKA; a secret, never logged
 }
 

@@ -33,7 +33,7 @@ func TestProfilesCheckTheConditions(t *testing.T) {
 				if len(schemas) > 1 {
 					condition = schema + ": " + condition
 				}
-				want[condition] = strings.ReplaceAll(statement, "`", "") // of the schema's name
+				want[condition] = strings.ReplaceAll(statement, "`", "") // without backquotes around the schema's name
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

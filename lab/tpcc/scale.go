@@ -15,9 +15,9 @@ import (
 
 // The specification's scale of a warehouse (clause 1.2).
 const (
-	Districts     = 10      // of a warehouse
-	FullItems     = 100_000 // of all warehouses together
-	FullCustomers = 3000    // of a district, each with one order
+	Districts     = 10      // districts of a warehouse
+	FullItems     = 100_000 // items of all warehouses together
+	FullCustomers = 3000    // customers of a district, each with one order
 )
 
 // DefaultSchema is the schema that scenarios/tpcc.js uses.
@@ -30,7 +30,7 @@ const maxWarehouses = 10_000
 type Scale struct {
 	Warehouses int
 	Items      int    // FullItems, or fewer
-	Customers  int    // of a district: FullCustomers, or fewer
+	Customers  int    // customers of a district: FullCustomers, or fewer
 	Seed       uint64 // the same scale and seed give the same rows
 }
 

@@ -34,7 +34,7 @@ type Flags struct {
 	Out        string
 	Seed       uint64
 	KeepStack  bool
-	Stack      localstack.Options // of a local stack that is started; zero: its defaults
+	Stack      localstack.Options // options of a local stack that is started; zero: its defaults
 	JSON       bool
 	Quiet      bool
 }

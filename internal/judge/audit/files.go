@@ -23,8 +23,8 @@ var ErrNoCertificate = hint.With(errors.New("there is no certificate"),
 
 // files are the files of an audit, none of which is trusted yet.
 type files struct {
-	dir       string // of the certificate
-	path      string // of certificate.json
+	dir       string // folder of the certificate
+	path      string // path of certificate.json
 	data      []byte // nil: missing
 	stated    certificate.Certificate
 	run       string

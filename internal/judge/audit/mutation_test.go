@@ -91,7 +91,7 @@ func originals(t *testing.T) (all []original) {
 // mutation changes one thing of a record. What it did is said for a failure.
 type mutation struct {
 	r      *rand.Rand
-	dir    string // of the run
+	dir    string // folder of the run
 	files  map[string][]byte
 	said   []string
 	strict bool // the manifest is left as it was sealed, though evidence has changed

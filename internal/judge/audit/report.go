@@ -35,12 +35,12 @@ const (
 	Seal        = "seal"
 	RunCheck    = "run"
 	Evidence    = "evidence"
-	Thresholds  = "thresholds" // of a re-judged certificate only
+	Thresholds  = "thresholds" // a check of re-judged certificates only
 	Verdict     = "verdict"
 	Expiry      = "expiry"
 	Fingerprint = "fingerprint"
 	Database    = "database"
-	Rejudged    = "rejudged" // of a re-judged certificate only
+	Rejudged    = "rejudged" // a check of re-judged certificates only
 )
 
 // Names of the checks of what is required. The options have the same names.
@@ -75,7 +75,7 @@ type Report struct {
 	Scope       string `json:"scope"`
 	Rate        *Rate  `json:"rate"` // null: the certificate cannot be read
 
-	Builds      []record.Build `json:"builds"`      // that the service reported
+	Builds      []record.Build `json:"builds"`      // builds that the service reported
 	Limitations []string       `json:"limitations"` // such as validity rules that the profile relaxes
 	Rejudged    bool           `json:"rejudged"`    // by other thresholds than those of the run
 	Sealed      bool           `json:"sealed"`      // the record, by the issuer's key
@@ -89,7 +89,7 @@ type Report struct {
 	Checks     []Check       `json:"checks"`
 
 	stated  certificate.Certificate
-	details map[string]int // of Checks, by their name
+	details map[string]int // number of details of Checks, by name of the check
 }
 
 // Rate is the rate that a certificate is for, per second: with several flows, the highest that

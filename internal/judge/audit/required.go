@@ -25,7 +25,7 @@ type Required struct {
 	Target    *string // base URL
 	Scope     *string // spec.ScopeCertificate, or spec.ScopeSmoke, which a certificate meets too
 	MinRate   *string // lowest target rate, like 500, or 500tps
-	Revision  *string // of the service, as it reports it
+	Revision  *string // revision of the service, as the service reports it
 	NotBefore *string // earliest time of issue: RFC 3339, or an age, like 24h
 }
 

@@ -83,7 +83,7 @@ func TestRequired(t *testing.T) {
 		{Revision, "4f2a91c", ""},
 		{Revision, "1.4", ""},
 		{Revision, "4f2a91", "the certificate is for go_build_info (version (devel)), pay_build_info (revision 4f2a91c, version 1.4), required: 4f2a91"},
-		{Revision, "synthetic", "required: synthetic"}, // that of the tool
+		{Revision, "synthetic", "required: synthetic"}, // the tool's own revision
 		{NotBefore, "1h", ""},
 		{NotBefore, issued.Format(time.RFC3339), ""},
 		{NotBefore, "2026-11-20T13:00:00+01:00", ""},

@@ -44,7 +44,7 @@ type Options struct {
 // Comparison is the result. A nil number is "no data".
 type Comparison struct {
 	Schema      string   `json:"schema" jsonschema:"enum=assay/compare/v1"`
-	Profile     string   `json:"profile" jsonschema:"minLength=1"` // of the first run
+	Profile     string   `json:"profile" jsonschema:"minLength=1"` // profile of the first run
 	A           Side     `json:"a"`
 	B           Side     `json:"b"`
 	Tolerance   float64  `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share; ratios from 1/(1+tolerance) to 1+tolerance are no change
@@ -68,7 +68,7 @@ type RunFact struct {
 	Folder         string    `json:"folder" jsonschema:"minLength=1"`
 	Run            string    `json:"run" jsonschema:"minLength=1"`
 	Verdict        string    `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INCONCLUSIVE"`
-	Start          time.Time `json:"start"` // of its judged window
+	Start          time.Time `json:"start"` // start of the run's judged window
 	ManifestSHA256 string    `json:"manifest_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
 }
 

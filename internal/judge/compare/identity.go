@@ -11,7 +11,7 @@ import (
 func identity(r Run) string { return r.Certificate.Evidence.ManifestSHA256 }
 
 // checkIdentity refuses groups in which a run occurs twice. Identical groups are allowed:
-// that compares a system with itself.
+// they compare a system with itself.
 func checkIdentity(a, b Group) error {
 	for _, g := range []Group{a, b} {
 		seen := map[string]string{}

@@ -13,20 +13,22 @@ import (
 
 // Metric is one row: its values in A and in B, their ratio, and the decision.
 type Metric struct {
-	Name      string          `json:"metric" jsonschema:"minLength=1"`
-	Group     string          `json:"group" jsonschema:"enum=rate,enum=errors,enum=transaction,enum=endpoint,enum=database,enum=resources,enum=generator,enum=ledger"`
-	Unit      string          `json:"unit" jsonschema:"enum=1/s,enum=share,enum=ms,enum=ms/tx,enum=1/tx,enum=By/tx"` // of A, B and the values
-	A         *float64        `json:"a"`                                                                             // median over runs
-	B         *float64        `json:"b"`
-	ValuesA   []*float64      `json:"values_a" jsonschema:"minItems=1"` // one per run, in the order of the side's runs
-	ValuesB   []*float64      `json:"values_b" jsonschema:"minItems=1"`
-	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"` // of B to A: exp of the median of ln(B/A) over pairs, or exp of the Hodges-Lehmann shift of the logarithms
+	Name    string     `json:"metric" jsonschema:"minLength=1"`
+	Group   string     `json:"group" jsonschema:"enum=rate,enum=errors,enum=transaction,enum=endpoint,enum=database,enum=resources,enum=generator,enum=ledger"`
+	Unit    string     `json:"unit" jsonschema:"enum=1/s,enum=share,enum=ms,enum=ms/tx,enum=1/tx,enum=By/tx"` // unit of A, B and the values
+	A       *float64   `json:"a"`                                                                             // median over runs
+	B       *float64   `json:"b"`
+	ValuesA []*float64 `json:"values_a" jsonschema:"minItems=1"` // one per run, in the order of the side's runs
+	ValuesB []*float64 `json:"values_b" jsonschema:"minItems=1"`
+	// Ratio of B to A: exp of the median of ln(B/A) over pairs, or exp of the Hodges-Lehmann
+	// shift of the logarithms.
+	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"`
 	Lower     *float64        `json:"lower"`
 	Upper     *float64        `json:"upper"`
 	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sided: Wilcoxon's signed-rank test over pairs, or Mann-Whitney
 	Adjusted  *float64        `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // by Holm, over all metrics tested
 	Decision  effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
-	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // of a change; "none" of anything else
+	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // direction of a change; "none" for anything else
 	Reason    string          `json:"reason"`                                                  // why the decision is undetermined; otherwise empty
 	better    better
 }

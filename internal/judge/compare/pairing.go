@@ -16,7 +16,7 @@ type matched struct {
 	a, b         []Run // in order of start; pair i is a[i], b[i]
 	leftA, leftB []LeftOut
 	pairing      Pairing
-	order        string // of the runs within each pair, like "AB BA"
+	order        string // order of the runs within each pair, like "AB BA"
 }
 
 // sidedRun is a run with its side.

@@ -239,7 +239,7 @@ func TestStarvedGenerator(t *testing.T) {
 // some CPUs are idle, but it is if other processes use most of them.
 func TestBurstsOfCommits(t *testing.T) {
 	for _, c := range []struct {
-		used, idle float64 // of two CPUs
+		used, idle float64 // CPUs used and idle, of two
 		want       string
 	}{
 		{0.8, 0.3, "binlog"},

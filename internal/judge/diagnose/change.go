@@ -13,7 +13,7 @@ import (
 const (
 	minSide  = 5   // seconds before and after it
 	minT     = 4   // its T statistic
-	minRatio = 1.5 // of the higher to the lower mean latency
+	minRatio = 1.5 // smallest ratio of the higher to the lower mean latency
 )
 
 // changeWithin describes a change of latency within the judged window, and the component

@@ -25,7 +25,7 @@ const MinConfidence = 0.95
 // with rounded numbers.
 type Findings struct {
 	Waits      []certificate.Wait      // nil: the database was not sampled
-	Split      []certificate.Split     // of the mean time per transaction; nil: no transaction ran
+	Split      []certificate.Split     // split of the mean time per transaction; nil: no transaction ran
 	Bottleneck *certificate.Bottleneck // nil: no transaction ran
 	Statements []certificate.Statement // nil: the database reported none
 	Resources  []certificate.Resource  // mean cost per transaction

@@ -16,7 +16,7 @@ type lockHolders struct {
 	event       string    // most frequent activity; empty: no holder was sampled
 	client      string    // in that activity; empty: not known
 	neighbour   string    // the same, if it is a neighbour
-	share       float64   // of holders in that activity
+	share       float64   // share of holders in that activity
 }
 
 func lockHoldersOf(r record.Run, spans []record.Span, l *layout) lockHolders {

@@ -43,7 +43,7 @@ func (a *analysis) queueDoubt(name string) string {
 	}
 	now, before := a.workedOn(a.hold), a.workedOn(a.base)
 	own := a.parts(a.hold, Service) - a.waitedForWorker(a.hold) - a.parts(a.base, Service) + a.waitedForWorker(a.base)
-	use := 0.0 // of the workers, at the baseline's times
+	use := 0.0 // share of the workers in use, at the baseline's times
 	if all := a.hold.sum[capacity]; all > 0 {
 		use = before / 1000 * a.hold.sum[scheduled] / all
 	}

@@ -30,14 +30,14 @@ type system struct {
 	failing       float64            // share of transactions that fail, from the hold on
 	timingOut     float64            // likewise, by their timeout
 	refused       float64            // connections per second, from the hold on
-	errors        map[string]float64 // that the service counts per second, by class, from the hold on
+	errors        map[string]float64 // errors that the service counts per second, by class, from the hold on
 	noService     bool               // the service reports no metrics
 	noDatabase    bool               // the database is not sampled
 	samples       float64            // per second; 0: 10
 	slowSamples   float64            // ms per sample, from the hold on
 	starvedWorker bool
-	connections   float64 // of the service to its database; 0: 20
-	inUse         float64 // of these connections
+	connections   float64 // size of the service's pool of database connections; 0: 20
+	inUse         float64 // connections of the pool that are in use
 	selects       float64 // ms per call of the most frequent SELECT; 0: no SELECT
 	rows          float64 // examined per call
 	noBaseline    bool
@@ -138,7 +138,7 @@ type oneSecond struct {
 	rate       float64
 	inHold     bool
 	now        map[string]float64 // ms per transaction by component, with noise
-	total      float64            // of now
+	total      float64            // sum of now
 	statements float64            // the part of total in the database
 }
 

@@ -16,7 +16,7 @@ import (
 type waitKey struct {
 	event, class string
 	inferred     bool
-	client       string // of a neighbour; empty: the load's
+	client       string // name of the neighbour that waits; empty: the load
 }
 
 // waits lists what the database's sessions did in the judged windows, the largest first.

@@ -30,7 +30,7 @@ type Forecast struct {
 	Expected   float64 // effective samples, given Past; all Samples of a counted SLO
 	Needed     float64
 	LongEnough bool          // given Past, the hold is long enough for 95 % confidence
-	Hold       time.Duration // that would be long enough, in whole minutes; 0: the plan's is
+	Hold       time.Duration // hold that would be long enough, in whole minutes; 0: the plan's is
 	Past       Past
 }
 

@@ -25,7 +25,7 @@ func TestForecast(t *testing.T) {
 		hold, holdMax time.Duration
 		past          map[string]Past
 		decides       []bool
-		hold999       time.Duration // that p99.9 would take
+		hold999       time.Duration // hold that p99.9 would take
 		longEnough    bool
 	}{
 		"a smoke counts":               {"smoke", time.Minute, 0, nil, []bool{true, true, true}, 0, true},

@@ -13,7 +13,7 @@ const Columns = 100
 
 const (
 	indent     = 2
-	labelWidth = 11 // of the names of facts, and of headings before paragraphs
+	labelWidth = 11 // width of the names of facts, and of headings before paragraphs
 	tableGap   = 2
 	minName    = 12 // names are shortened to this width before words are
 	minWord    = 6  // names and words are shortened to this width before numbers are

@@ -54,7 +54,7 @@ func sized(all []load) (few []load) {
 
 var (
 	shares = []float64{0.05, 0.01, 0.001}      // q of p95, p99, p99.9
-	parts  = []float64{1, 0.8, 0.5, 0.1, 0.03} // of q: the true share of violations
+	parts  = []float64{1, 0.8, 0.5, 0.1, 0.03} // true shares of violations, as parts of q
 	few    = []float64{0.1, 0.03}              // the same of a healthy system
 )
 

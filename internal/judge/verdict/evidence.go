@@ -22,7 +22,7 @@ type evidence struct {
 
 	spans    []record.Span // judged windows, or what is left of them without recoveries from faults
 	windowOf []int         // judged window of each span, from 0
-	seconds  int64         // of all spans
+	seconds  int64         // length of all spans
 	windows  []int         // index of the judged window of each judged second
 
 	// Transactions scheduled within the spans.
@@ -39,10 +39,10 @@ type evidence struct {
 type part struct {
 	*evidence
 	whole     *evidence       // on all judged windows, with the seconds of recoveries
-	total     plan.Plan       // of all flows together: what the system carries
-	flows     []*part         // of a profile that has some; nil otherwise
+	total     plan.Plan       // plan of all flows together: what the system carries
+	flows     []*part         // flows of a profile that has some; nil otherwise
 	recovered []Recovery      // from each fault of the profile, and from its end; from changes in load
-	slos      []SLO           // of the part alone
+	slos      []SLO           // SLOs of the part alone
 	classes   []class         // single endpoints of SLOs on several
 	checked   map[string]Rule // the rules about a flow, by id; nil: of a run that has flows
 }

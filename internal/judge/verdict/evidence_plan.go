@@ -159,7 +159,7 @@ func overloads(e *evidence) (spans []record.Span, whole bool) {
 type loadChange struct {
 	metric    string        // settle_time or time_to_scale, which judges it
 	stage     int           // index of the overload that ends, or of the hold that begins
-	rate      float64       // of the step, or the highest one of the overload, per second
+	rate      float64       // rate of the step, or the highest rate of the overload, per second
 	at, until time.Duration // since t0; the load rises again, or ends
 }
 

@@ -18,13 +18,13 @@ import (
 // Recovery is how the system got over one disturbance: a fault that the run injected, the
 // end of that fault, the end of an overload, or a step up in load.
 type Recovery struct {
-	// Fault is the recovery as the certificate shows that from a fault. Of a stage of the load
-	// its Fault is empty, and its Number that of the stage, from 1. RecoveryMs is counted for the
-	// end of a fault from the first second that was broken after it (recoveredFrom); its Least is
-	// without the generator's own delay.
+	// Fault is the recovery as the certificate shows a recovery from a fault. For a stage of
+	// the load its Fault is empty, and its Number is the number of the stage, from 1. For the
+	// end of a fault RecoveryMs is counted from the first second that was broken after it
+	// (recoveredFrom); its Least is without the generator's own delay.
 	certificate.Fault
-	Metric string  // that judges it: recovery_time, settle_time or time_to_scale
-	Rate   float64 // of the stage, per second; 0: it is a fault
+	Metric string  // metric that judges the recovery: recovery_time, settle_time or time_to_scale
+	Rate   float64 // rate of the stage, per second; 0: the disturbance is a fault
 	// Until is when the load ended, or Rose again: what comes after it is no part of the
 	// recovery.
 	Until time.Time
@@ -109,8 +109,8 @@ type recovering struct {
 }
 
 // recoveries judges each disturbance, and returns the seconds in which the system was
-// recovering from it. Of a fault from which the system recovers only once it is ended, that
-// end is a part of the recovery. There is no data on a disturbance that took effect too late
+// recovering from it. Where the system recovers from a fault only once the fault is ended,
+// the end is a part of the recovery. There is no data on a disturbance that took effect too late
 // for the load to show it. A recovery from a change in load is over when the load rises again:
 // what the system does from then on is due to that.
 func recoveries(e *evidence) (all []Recovery, cuts []recovering) {

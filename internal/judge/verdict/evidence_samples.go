@@ -37,7 +37,7 @@ type distribution struct {
 	selector []metric.Label
 	all      *metric.Hist            // with the samples of other senders that belong to a window for certain
 	own      uint64                  // samples in all without those
-	foreign  []contribution          // of other senders
+	foreign  []contribution          // contributions of other senders
 	counted  map[float64]exceedances // by limit
 }
 

@@ -47,7 +47,7 @@ func withFlows(p spec.Profile, systems ...synthetic.System) *synthetic.Case {
 			for _, pt := range f.Points {
 				switch {
 				case slices.Contains([]string{metric.WorkerCPU, metric.WorkerRunQueue, metric.WorkerCPUs}, pt.Series.Name):
-					if i > 0 { // of the process, which all flows share
+					if i > 0 { // figures of the process, which all flows share
 						continue
 					}
 				case pt.Series.Label("slo") == "":

@@ -271,7 +271,7 @@ func TestRecoveryUntilTheLoadRises(t *testing.T) {
 		slow   []span // seconds in which all transactions are too slow
 		metric string
 		want   Outcome
-		number int // of recoveries
+		number int // number of recoveries
 		text   string
 	}{
 		"adjacent overloads": { // from second 10, 30 and 60 on

@@ -113,7 +113,7 @@ func TestTighteningNeverTurnsFailIntoPass(t *testing.T) {
 		name := rapid.SampledFrom(metrics).Draw(rt, "metric")
 		p := rapid.SampledFrom([]float64{50, 90, 95, 99}).Draw(rt, "percentile")
 		bounds := rapid.SliceOfN(rapid.Float64Range(1, 500), 2, 6).Draw(rt, "bounds")
-		bounds = append(bounds, 250) // of which p(95) has a counter
+		bounds = append(bounds, 250) // bound for which p(95) has a counter
 		slices.Sort(bounds)
 		r.Plan.Profile.Flows[0].SLOs = nil
 		for _, b := range bounds {

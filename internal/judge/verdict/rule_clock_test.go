@@ -42,7 +42,7 @@ func TestClocksOfWorkers(t *testing.T) {
 		worker            string
 		offset, drift     func(int) float64
 		roundTrip         func(int) float64
-		step              float64 // of the coordinator's clock
+		step              float64 // step of the coordinator's clock, ms
 		rule              Outcome
 		words, limitation string
 	}{

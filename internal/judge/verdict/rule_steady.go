@@ -67,7 +67,7 @@ func steady(p *part) Rule {
 			drift = larger(drift, t)
 		}
 	}
-	certain := false // that it did not drift, or not by much
+	certain := false // it is certain that latency did not drift, or not by much
 	switch {
 	case drift != nil:
 		r.Observed, r.Detail = &drift.Change, drift.String()

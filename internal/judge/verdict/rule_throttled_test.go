@@ -31,7 +31,7 @@ func TestCPUThrottled(t *testing.T) {
 		made     *synthetic.Case // nil: a healthy one
 		change   func(c *synthetic.Case)
 		observed float64 // none: no data
-		outcome  Outcome // of the rule and of the run
+		outcome  Outcome // outcome of the rule and of the run
 		detail   string
 		limits   bool
 	}{

@@ -56,7 +56,7 @@ func workersEven(p *part) Rule {
 		}
 		if r.Limitation == "" {
 			r.Limitation = text
-		} else if len(all) > 2 { // of two workers the one text says all
+		} else if len(all) > 2 { // one text says all about two workers
 			r.Limitation += "; " + text
 		}
 	}
@@ -188,7 +188,7 @@ func decidedBy(p *part, group []comparedWorker) string {
 	if len(group) > 1 {
 		who = "these workers"
 	}
-	without := map[Outcome]bool{} // of the SLOs, as far as is known
+	without := map[Outcome]bool{} // outcomes of the SLOs without these workers, as far as is known
 	for _, s := range p.slos {
 		without[outcomeWithout(p, s, sources)] = true
 	}

@@ -27,15 +27,15 @@ func spikes(workers int64, latency func(worker int64) (usual, spike float64, eve
 }
 
 // Workers that are faster than the others may reach another system. The run is INVALID
-// where it passes only because they dilute what the others saw. Of two workers it is not
-// known which one is unlike.
+// where it passes only because they dilute what the others saw. Which of two
+// workers is unlike is not known.
 func TestFasterWorkersDecide(t *testing.T) {
 	// Holds for all; the samples of one of two workers would be too few to say so.
 	rare := synthetic.Percentile(metric.TransactionDuration, 99, 1000)
 	for name, c := range map[string]struct {
 		workers    int64
 		fast       int64 // the last ones
-		every      int64 // of the others, one of so many transactions violates the SLO
+		every      int64 // one in so many transactions of the others violates the SLO
 		verdict    Outcome
 		rule       Outcome
 		detail     string
@@ -77,7 +77,7 @@ func TestFasterWorkersDecide(t *testing.T) {
 func TestSlowerWorkerIsNotWhyARunPasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		workers, slow int64 // number, and the number of the slow one
-		every         int64 // of the others, one of so many transactions violates the SLO; 0: none
+		every         int64 // one in so many transactions of the others violates the SLO; 0: none
 		unlike        string
 	}{
 		"of four":                      {4, 3, 32, "worker/3 on d saw a p95 of 189 ms, the other workers 68.9 ms"},

@@ -25,7 +25,7 @@ func fleet(others, last float64) *synthetic.Case {
 // workers = i.
 func fleetOf(workers int, system synthetic.System, more ...spec.SLO) *synthetic.Case {
 	p := synthetic.Profile()
-	p.Flows[0].SLOs = append(p.Flows[0].SLOs[len(p.Flows[0].SLOs)-2:], more...) // of the transaction
+	p.Flows[0].SLOs = append(p.Flows[0].SLOs[len(p.Flows[0].SLOs)-2:], more...) // SLOs of the transaction
 	p.Flows[0].Ledger = nil
 	p.Flows[0].Load.Target = 10 * float64(workers)
 	c := synthetic.New(p, workers, system)

@@ -96,6 +96,6 @@ func describe(d *distribution, intervals bool) Latency {
 	if most != (Ends{}) {
 		l.AtMost = &most
 	}
-	clear(d.counted) // of a day, 4 MB for each limit
+	clear(d.counted) // the counts of a day take 4 MB for each limit
 	return l
 }

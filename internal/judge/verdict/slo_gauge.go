@@ -58,7 +58,7 @@ func (out *SLO) judgeWindows(s spec.SLO, certain, possible [][]stats.Batch) {
 
 // readings are the readings of a gauge in the judged windows.
 type readings struct {
-	values  []float64 // of the seconds that have one
+	values  []float64 // values of the seconds that have one
 	seconds []reading // every judged second
 }
 

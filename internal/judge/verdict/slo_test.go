@@ -59,7 +59,7 @@ func TestFailureIsNotHiddenByMissingData(t *testing.T) {
 	for name, tt := range map[string]struct {
 		system synthetic.System
 		want   Outcome
-		slo    Outcome // of what has no data
+		slo    Outcome // outcome of the SLOs that have no data
 	}{
 		"all failed": {func(int64) (float64, string) { return 5, metric.Failed }, Fail, Inconclusive},
 		"one in 50": {func(n int64) (float64, string) {

@@ -23,7 +23,7 @@ type Verdict struct {
 	Judged      []record.Span // the judged seconds: the hold windows, truncated where the run was aborted
 	WindowOf    []int         // judged window of each of these spans, from 0
 	Outcomes    Outcomes
-	Latency     map[string]Latency // of the transaction, by TransactionName, and of endpoints
+	Latency     map[string]Latency // latency of the transaction, by TransactionName, and of endpoints
 	Generator   Generator
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery

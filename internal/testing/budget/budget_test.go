@@ -90,7 +90,7 @@ func TestMostGoesFirst(t *testing.T) {
 		held.waits(t, want, time.Hour, end, func() { served <- want })
 	}
 	held.close()
-	for _, want := range []int{10, 4} { // of 15, and of the 5 that are left
+	for _, want := range []int{10, 4} { // 10 of 15, then 4 of the 5 that are left
 		if got := <-served; got != want {
 			t.Errorf("one who needs %d was served, want %d", got, want)
 		}

@@ -31,12 +31,12 @@ import (
 // Cluster is a running cluster of one node.
 type Cluster struct {
 	programs  string // Env
-	dir       string // of everything but etcd's data
+	dir       string // folder of everything but etcd's data
 	data      string // etcd's
 	group     string // control group of the pods
 	authority *authority
 	tokens    pair
-	busybox   map[string]File // of the image Busybox
+	busybox   map[string]File // files of the image Busybox
 	admin     string          // kubeconfig
 	config    *rest.Config
 	client    client.Interface

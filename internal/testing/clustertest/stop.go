@@ -35,7 +35,7 @@ func (c *Cluster) stop() (err error) {
 func (c *Cluster) killShims() error {
 	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range entries {
-		words, _ := os.ReadFile(path) // of one that has ended: none
+		words, _ := os.ReadFile(path) // a process that has ended has no words
 		if !bytes.Contains(words, []byte("\x00"+c.socket()+"\x00")) {
 			continue
 		}

@@ -18,9 +18,9 @@ import (
 type Flow struct {
 	Method   string
 	Path     string  // {id} is a key, and {uuid} a key as a UUID
-	Weight   float64 // of the requests
-	Keys     int     // that there are; 0: none
-	Exponent float64 // of their Zipf distribution
+	Weight   float64 // share of the requests, relative to the other flows
+	Keys     int     // number of keys; 0: none
+	Exponent float64 // exponent of the keys' Zipf distribution
 	Errors   float64 // share that is answered by 503
 	Latency  float64 // ms, mean of an exponential distribution; 0: the lines have no time
 }

@@ -220,7 +220,7 @@ func TestCut(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			arrived := make(chan time.Time, 1) // of the first number that was sent during the cut
+			arrived := make(chan time.Time, 1) // arrival of the first number that was sent during the cut
 			read := make(chan error, 1)
 			go func() {
 				b := make([]byte, 4)

@@ -38,7 +38,7 @@ const (
 // the file system.
 type Server struct {
 	binary   string
-	owner    *syscall.Credential // of the process and its files; nil: the current user
+	owner    *syscall.Credential // owner of the process and its files; nil: the current user
 	dir      string              // data and log
 	port     int
 	password string

@@ -207,7 +207,7 @@ func constrain(p *jsonschema.Schema, tags []string) {
 			p.Required = append(p.Required, value)
 		case "const":
 			p.Const = json.RawMessage(value)
-		case "minimum": // of the elements of nested arrays
+		case "minimum": // minimum of the elements of nested arrays
 			inner := p
 			for inner.Items != nil {
 				inner = inner.Items

@@ -74,7 +74,7 @@ func cluster() *Case {
 		return f.Source == "worker/1" && f.Sequence > killed || f.Sequence > stopped && !f.Closing
 	})
 	for i, f := range c.Frames {
-		if f.Closing { // of worker/0
+		if f.Closing { // the closing frame of worker/0
 			c.Frames[i].Sequence = stopped + 1
 			c.Frames[i].Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.WorkerSamples })
 			for j, p := range c.Frames[i].Points {

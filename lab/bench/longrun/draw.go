@@ -9,9 +9,9 @@ import (
 
 // lognormal is a component of a mixture distribution.
 type lognormal struct {
-	share  float64 // of all values (0,1]
+	share  float64 // share of all values (0,1]
 	median float64 // ms
-	sigma  float64 // of the logarithm
+	sigma  float64 // standard deviation of the logarithm
 }
 
 // spread is a mixture distribution. Shares that do not add up to 1 leave the rest of the

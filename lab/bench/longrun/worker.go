@@ -22,7 +22,7 @@ const (
 // endpoint is the requests of one name.
 type endpoint struct {
 	name     string
-	share    float64 // of the requests
+	share    float64 // share of the requests
 	duration spread
 }
 

@@ -18,11 +18,11 @@ import (
 
 // Options say which fleet joins which run.
 type Options struct {
-	Address identity.Address // of the coordinator
-	Token   string           // of the run
+	Address identity.Address // address of the coordinator
+	Token   string           // token of the run
 	Tool    wire.Tool        // build of the coordinator
-	Shape   longrun.Shape    // of the run: its workers, and what they measure
-	Load    plan.Plan        // of the run
+	Shape   longrun.Shape    // shape of the run: its workers, and what they measure
+	Load    plan.Plan        // plan of the run
 	// Eager workers send the messages of the next second as soon as the last ones are
 	// acknowledged, until Stop; others send each second's after its end.
 	Eager bool
@@ -51,8 +51,8 @@ type Fleet struct {
 type Counts struct {
 	Messages int64 // with frames
 	Frames   int64
-	Bytes    int64 // of the frames, not compressed
-	Batches  int64 // of acknowledged transactions
+	Bytes    int64 // bytes of the frames, not compressed
+	Batches  int64 // batches of acknowledged transactions
 	Entries  int64 // in the batches
 	Repeated int64 // attempts beyond the first
 	// Delays are those of the messages with frames until they were acknowledged, ms: from

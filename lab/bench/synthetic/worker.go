@@ -35,13 +35,13 @@ type worker struct {
 	t0       int64 // unix s, of the first message
 	frames   *longrun.Worker
 	prepared []message
-	batch    uint64 // of acknowledged transactions, the last one sent
+	batch    uint64 // number of the last batch of acknowledged transactions that was sent
 }
 
 // message is what a worker reports on a second.
 type message struct {
 	second       int64
-	transactions int64 // that were scheduled
+	transactions int64 // transactions that were scheduled
 	frames       int
 	body         []byte // the frames, encoded
 }

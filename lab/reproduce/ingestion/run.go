@@ -31,8 +31,8 @@ const profile = "ingestion"
 // Options of the measurement: Shared has a database, and its target is replaced.
 type Options struct {
 	reproduce.Options
-	ServiceDSN string  // of the service's user, on the same database; a secret
-	Rate       float64 // of all modes, per second; 0: shareOfHighest of the highest that is found
+	ServiceDSN string  // DSN of the service's user, on the same database; a secret
+	Rate       float64 // rate of all modes, per second; 0: shareOfHighest of the highest rate found
 }
 
 // shareOfHighest is the rate of all modes as a share of the highest rate (ours): at the
@@ -41,7 +41,7 @@ const shareOfHighest = 0.75
 
 // Document is the result.
 type Document struct {
-	Rate     float64          // of all modes, per second
+	Rate     float64          // rate of all modes, per second
 	Highest  *search.Document // the search in mode channel; null: the rate was given
 	Reached  *Use             // at the search's lower bound; null: none
 	Exceeded *Use
@@ -52,7 +52,7 @@ type Document struct {
 // Mode is one way to run the service, with its run.
 type Mode struct {
 	Name        string
-	Args        []string // of `assay-lab target`
+	Args        []string // arguments of `assay-lab target`
 	Certificate certificate.Certificate
 }
 
@@ -201,7 +201,7 @@ func (m mode) maker(s service) trial.Maker {
 // mode is a way to run the reference service.
 type mode struct {
 	name string
-	args []string // of `assay-lab target`
+	args []string // arguments of `assay-lab target`
 	kill bool     // the service is killed when the judged load has ended
 }
 

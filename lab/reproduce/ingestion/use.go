@@ -13,12 +13,12 @@ import (
 // Use is the CPU time that each part used in a trial's judged windows, in CPUs; null: not
 // measured.
 type Use struct {
-	Rate      float64 // that was tried, per second
+	Rate      float64 // rate that was tried, per second
 	Generator *float64
 	Service   *float64
 	Database  *float64
 	Host      *float64 // all of it, with other work
-	CPUs      *float64 // that the host has
+	CPUs      *float64 // number of the host's CPUs
 }
 
 // use reads the last trial at a rate; nil: its record cannot be read.

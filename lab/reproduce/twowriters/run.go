@@ -34,7 +34,7 @@ var schemas = []string{"tpcc_a", "tpcc_b"}
 // Document is the result.
 type Document struct {
 	Scale        *scale.Document           // nil: not measured
-	Certificates []certificate.Certificate // of the parts, in the order of the page
+	Certificates []certificate.Certificate // certificates of the parts, in the order of the page
 	Problems     []string                  // parts that could not be measured, and why
 }
 

@@ -129,8 +129,8 @@ func (g *Gateways) Inquire(ctx context.Context, nth int, mode, id string) (Answe
 // request is one call to be made.
 type request struct {
 	kind     string // "charge" or "inquiry"
-	nth      int    // of an inquiry
-	try      int    // from 0, of a charge
+	nth      int    // number of an inquiry, from 1; 0: a charge
+	try      int    // number of a try of a charge, from 0
 	last     bool
 	mode, id string
 }

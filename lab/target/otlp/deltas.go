@@ -17,8 +17,8 @@ import (
 // The SDK's reader calls it from one goroutine at a time.
 type deltas struct {
 	from        sdk.Producer
-	since       time.Time // of the last successful push
-	at          time.Time // of the last push
+	since       time.Time // time of the last successful push
+	at          time.Time // time of the last push
 	before, now totals
 }
 

@@ -42,7 +42,7 @@ func TestAborted(t *testing.T) {
 	certificates := aborted()
 	for name, c := range map[string]struct {
 		words    []string
-		suite    string // of JUnit, for the condition; empty: none
+		suite    string // JUnit suite of the condition; empty: none
 		failures int
 	}{
 		"a neighbour": {

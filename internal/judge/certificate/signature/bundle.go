@@ -29,7 +29,7 @@ const maxBundleValues = 100
 // must not be trusted before Verify.
 type Bundle struct {
 	Statement Statement
-	KeyID     string // of the signing key, according to the bundle
+	KeyID     string // id of the signing key, according to the bundle
 	envelope  dsse.Envelope
 }
 
