@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -166,6 +167,9 @@ func (db *DB) explain(ctx context.Context, statement, run string) (largest Scan,
 		return Scan{}, err
 	}
 	for _, step := range steps {
+		for name, value := range maps.Clone(step) {
+			step[strings.ToLower(name)] = value // servers write the names in either case
+		}
 		if scan := db.Dialect.Scanned(step); scan.Rows >= manyRows && scan.Rows > largest.Rows {
 			largest = scan
 		}

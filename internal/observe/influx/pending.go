@@ -63,7 +63,7 @@ func (p *pending) list(keep func(second int64, s *pendingSecond) bool) (all []in
 // evictBefore takes the written seconds before the given one out of memory, for which no
 // late completions are expected any more.
 func (p *pending) evictBefore(end int64) {
-	for _, second := range p.list(func(second int64, s *pendingSecond) bool { return second < end && s.complete() }) {
+	for _, second := range p.list(func(second int64, s *pendingSecond) bool { return second < end && s.timeline != nil && s.complete() }) {
 		p.seconds[second].timeline = nil
 	}
 }

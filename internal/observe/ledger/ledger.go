@@ -101,7 +101,6 @@ type Second struct {
 // parts of disjoint identities, with a call of Reconcile after each.
 type Matcher struct {
 	unmatched map[identity]sides
-	all       comparing
 	flows     [MaxFlows]comparing // by number
 	last      int                 // highest number of a flow
 }
@@ -155,7 +154,6 @@ func (m *Matcher) Add(side Side, e Entry) {
 func (m *Matcher) Reconcile() {
 	for id, s := range m.unmatched {
 		m.last = max(m.last, int(id.flow))
-		m.all.add(s)
 		m.flows[id.flow].add(s)
 	}
 	clear(m.unmatched)
@@ -197,11 +195,41 @@ func (m *comparing) add(s sides) {
 func (m *Matcher) Comparison() Comparison {
 	m.Reconcile()
 	m.unmatched = nil
-	c := m.all.result()
-	for i := 0; m.last > 0 && i <= m.last; i++ {
-		c.Flows = append(c.Flows, m.flows[i].result())
+	if m.last == 0 {
+		return m.flows[0].result()
 	}
+	all, flows := comparing{seconds: map[int64]*second{}}, []Comparison{}
+	for i := range m.flows[:m.last+1] {
+		all.merge(&m.flows[i])
+		flows = append(flows, m.flows[i].result())
+	}
+	c := all.result()
+	c.Flows = flows
 	return c
+}
+
+func (m *comparing) merge(o *comparing) {
+	m.c.Acknowledged += o.c.Acknowledged
+	m.c.Persisted += o.c.Persisted
+	m.c.Missing += o.c.Missing
+	m.c.Duplicated += o.c.Duplicated
+	m.c.Unacknowledged += o.c.Unacknowledged
+	for lag, n := range o.c.Lags {
+		if m.c.Lags == nil {
+			m.c.Lags = map[int64]int64{}
+		}
+		m.c.Lags[lag] += n
+	}
+	for at, s := range o.seconds {
+		in := m.seconds[at]
+		if in == nil {
+			in = &second{}
+			m.seconds[at] = in
+		}
+		in.lags.Merge(&s.lags)
+		in.max = max(in.max, s.max)
+		in.missing += s.missing
+	}
 }
 
 func (m *comparing) result() Comparison {

@@ -253,7 +253,8 @@ func medianOf(values []float64, runs int) *float64 {
 	if runs == 0 {
 		return nil
 	}
-	all := append(make([]float64, runs-len(values)), values...)
+	all := append(make([]float64, max(0, runs-len(values))), values...)
+	runs = len(all)
 	slices.Sort(all)
 	v := document.Round((all[(runs-1)/2] + all[runs/2]) / 2)
 	return &v

@@ -47,9 +47,14 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return s.launch(ctx, o, lock)
 	}
 	if o.Port != 0 {
-		return s, launch(o.Port)
+		err = launch(o.Port)
+	} else {
+		err = process.OnFreePort(launch)
 	}
-	return s, process.OnFreePort(launch)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // prepare checks and completes the options and opens the data folder, which

@@ -82,6 +82,7 @@ func (c *collector) Begin(ctx context.Context) error {
 	if _, err := c.Sample(ctx); err != nil {
 		return fmt.Errorf("sample sessions: %w", err)
 	}
+	clear(c.labels) // what ran before the run takes none of its labels
 	if _, err := c.readStatus(ctx); err != nil {
 		return fmt.Errorf("read status: %w", err)
 	}

@@ -49,8 +49,12 @@ func anyTime(b []byte, zone *time.Location) (instant, bool) {
 }
 
 func timeIn(layout string, b []byte, zone *time.Location) (instant, bool) {
-	at, err := time.ParseInLocation(layout, string(b), zone)
-	t := instant{at.UnixMicro(), !bytes.ContainsAny(b, ".,")}
+	text, leap := string(b), time.Duration(0)
+	if i := bytes.Index(b, []byte(":60")); i >= 5 && b[i-3] == ':' { // a leap second
+		text, leap = text[:i]+":59"+text[i+3:], time.Second
+	}
+	at, err := time.ParseInLocation(layout, text, zone)
+	t := instant{at.Add(leap).UnixMicro(), !bytes.ContainsAny(b, ".,")}
 	return t, err == nil && t.valid()
 }
 
@@ -144,8 +148,11 @@ func micros(v float64, unit Unit) int64 {
 // suffixed reads a time with its unit, as in GCP's logs and those of Go programs: 0.012s,
 // 12.5ms, 1m2.5s.
 func suffixed(b []byte) int64 {
+	if len(b) == 0 || len(b) > 32 || b[len(b)-1] != 's' {
+		return NoLatency
+	}
 	d, err := time.ParseDuration(string(b))
-	if len(b) > 32 || err != nil {
+	if err != nil {
 		return NoLatency
 	}
 	return micros(float64(d), Unit(time.Nanosecond))

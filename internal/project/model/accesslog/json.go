@@ -281,11 +281,12 @@ func ParseField(text string) (role, name string, err error) {
 }
 
 // fieldsOf are the usual fields, but those of a role for which another name was given.
-func fieldsOf(given map[string]string) (all []field) {
+func fieldsOf(given map[string]string) []field {
+	var named, all []field
 	for i, name := range roleNames {
 		switch r := role(i); {
 		case given[name] != "":
-			all = append([]field{{name: given[name], role: r}}, all...)
+			named = append(named, field{name: given[name], role: r})
 		case r == roleRequest && given["path"] != "", r == rolePath && given["request"] != "":
 		default:
 			for _, f := range usual[r] {
@@ -294,5 +295,5 @@ func fieldsOf(given map[string]string) (all []field) {
 			}
 		}
 	}
-	return all
+	return append(named, all...)
 }
