@@ -53,6 +53,9 @@ func TestParse(t *testing.T) {
 		{"a host alone", Combined, `::1 - - ` + day + ` "GET http://a.example HTTP/1.1" 200 1`, Options{}, "2024-05-18T14:12:07Z", NoLatency, 200, GET, "/"},
 		{"another method", Combined, `::1 - - ` + day + ` "PROPFIND /x HTTP/1.1" 207 1`, Options{}, "2024-05-18T14:12:07Z", NoLatency, 207, OTHER, "/x"},
 
+		{"a leap second", Combined, `::1 - - [31/Dec/2016:23:59:60 +0000] "GET /x HTTP/1.1" 200 1`, Options{}, "2017-01-01T00:00:00Z", NoLatency, 200, GET, "/x"},
+		{"minutes are no request's time", JSON, `{"time":"2024-05-18T14:12:07Z","method":"GET","path":"/a","status":200,"duration":"5m"}`, Options{}, "2024-05-18T14:12:07Z", NoLatency, 200, GET, "/a"},
+
 		{"nginx JSON", JSON, `{"time_local":"18/May/2024:19:42:07 +0530","remote_addr":"192.0.2.7","request":"GET \/a?b=c HTTP\/1.1","status":"200","request_time":"0.012"}`, Options{}, "2024-05-18T14:12:07Z", 12_000, 200, GET, "/a?b=c"},
 		{"nginx JSON, the target with its query", JSON, `{"msec":1716041527.250,"uri":"/index.php","request_uri":"/a?b","request_method":"PUT","status":204,"request_time":0.250}`, Options{}, "2024-05-18T14:12:07Z", 250_000, 204, PUT, "/a?b"},
 		{"Caddy", JSON, `{"level":"info","ts":1716041527.5,"request":{"remote_ip":"::1","method":"GET","host":"a","uri":"/a","headers":{"Cookie":["s"]}},"duration":0.000929675,"status":200}`, Options{auto: Unit(time.Second)}, "2024-05-18T14:12:07.49907Z", 930, 200, GET, "/a"},
