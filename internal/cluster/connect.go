@@ -21,7 +21,6 @@ import (
 
 	"assay.dev/assay/internal/cluster/client"
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/mask"
 )
@@ -133,7 +132,7 @@ func notFound(loader clientcmd.ClientConfig, o Options, err error) error {
 	case all.Clusters[context.Cluster] == nil:
 		err = fmt.Errorf("context %q names cluster %q, which the kubeconfig file does not have", name, context.Cluster)
 	}
-	return hint.With(foreign.Line(fmt.Errorf("find the Kubernetes cluster: %w", err)), next)
+	return hint.With(oneLine(fmt.Errorf("find the Kubernetes cluster: %w", err)), next)
 }
 
 // Inside reports whether this process runs in a pod.

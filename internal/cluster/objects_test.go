@@ -291,7 +291,7 @@ func TestExplain(t *testing.T) {
 		"--kubernetes-name":             apierrors.NewAlreadyExists(jobs, "run"),
 		"kubectl auth whoami":           apierrors.NewUnauthorized("Unauthorized"),
 		"kubectl create namespace load": apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "load"),
-		"install the k6-operator":       apierrors.NewGenericServerResponse(404, "post", schema.GroupResource{Group: "k6.io", Resource: "testruns"}, "", "", 0, true),
+		"install the k6-operator":       apierrors.NewGenericServerResponse(404, "post", schema.GroupResource{}, "", "", 0, true),
 		"--kubernetes-patch":            apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "run", nil),
 	} {
 		client := fake.New()

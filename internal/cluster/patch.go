@@ -85,7 +85,7 @@ func readChange(text []byte) (c change, err error) {
 	fields, err := sigsyaml.YAMLToJSONStrict(text)
 	switch {
 	case err != nil:
-		return c, foreign.Line(errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
+		return c, oneLine(errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
 	case bytes.Equal(fields, []byte("null")):
 		return c, nil
 	}
@@ -185,7 +185,7 @@ func merge[T any](from T, patch []byte, to T) error {
 	}
 	merged, err := strategicpatch.StrategicMergePatch(original, patch, to)
 	if err != nil {
-		return foreign.Line(err)
+		return oneLine(err)
 	}
 	unknown, err := strict.UnmarshalStrict(merged, to)
 	if err != nil {
@@ -194,7 +194,7 @@ func merge[T any](from T, patch []byte, to T) error {
 		if errors.As(json.Unmarshal(merged, to), &wrong) {
 			return fmt.Errorf("field %q cannot be of type %s", wrong.Field, wrong.Value)
 		}
-		return foreign.Line(err)
+		return oneLine(err)
 	}
 	if len(unknown) > 0 {
 		return errors.New(strings.ReplaceAll(errors.Join(unknown...).Error(), "\n", "; "))

@@ -57,7 +57,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return hint.With(foreign.Line(fmt.Errorf("the Kubernetes cluster at %s cannot be reached: %w", c.Config.Host, err)),
+	return hint.With(oneLine(fmt.Errorf("the Kubernetes cluster at %s cannot be reached: %w", c.Config.Host, err)),
 		"see whether kubectl reaches it: kubectl version; for another cluster: --kubernetes-context")
 }
 
@@ -138,10 +138,19 @@ func (c *Cluster) Explain(what string, err error) error {
 		next = "log in to the cluster again: kubectl auth whoami"
 	case apierrors.IsNotFound(err) && of.Kind == "namespaces":
 		next = fmt.Sprintf("make it: kubectl create namespace %s; or name another: --kubernetes-namespace", c.Namespace)
-	case apierrors.IsNotFound(err) && of.Kind == "testruns":
+	case apierrors.IsNotFound(err) && strings.HasPrefix(what, "create testrun/"): // without its definition, the answer names no kind
 		next = "install the k6-operator, or use --engine kubernetes"
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		next = "see the manifests: --dry-run; what changes them: --kubernetes-patch"
 	}
-	return hint.With(foreign.Line(fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)), next)
+	return hint.With(oneLine(fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)), next)
 }
+
+// oneLine is an error as one line: admission controllers and credential plugins write
+// paragraphs, with the reason at their end.
+func oneLine(err error) error { return line{err} }
+
+type line struct{ error }
+
+func (l line) Error() string { return strings.Join(strings.Fields(l.error.Error()), " ") }
+func (l line) Unwrap() error { return l.error }

@@ -289,6 +289,9 @@ func existing(dir string) (string, error) {
 		info, err := os.Stat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+			if _, there := os.Lstat(at); there == nil { // a link to nothing: no folder can be made there
+				return at, err
+			}
 			at = filepath.Dir(at)
 			continue
 		case err != nil:

@@ -65,7 +65,9 @@ func (l *loading) drain(ctx context.Context) *drained {
 		l.step("checking the invariants of the database")
 	}
 	f.Ledger, d.err = d.ledger.reconcile(ctx, l.in.writer)
-	d.err = cmp.Or(d.err, d.keepPrinted())
+	if err := d.keepPrinted(); err != nil {
+		limitations = append(limitations, fmt.Sprintf("what the workers' commands printed was not kept: %v", err))
+	}
 	l.watchClock(time.Now())
 	ms := float64(l.clockStep.Round(time.Millisecond)) / float64(time.Millisecond)
 	f.ClockStepMs = &ms

@@ -332,6 +332,9 @@ func (t *Tail) Write(b []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, b...)
 	if extra := len(t.kept) - partSize; extra > partSize {
+		if end := bytes.IndexByte(t.kept[extra:], '\n') + 1; end > 0 && extra+end < len(t.kept) {
+			extra += end // half of a secret would not be masked
+		}
 		t.kept = append(t.kept[:0], t.kept[extra:]...)
 	}
 	return len(b), nil

@@ -89,3 +89,20 @@ func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// A tail begins with a whole line: half of a secret would not be masked.
+func TestTailBeginsWithALine(t *testing.T) {
+	var kept fleet.Tail
+	for range 30_000 {
+		if _, err := kept.Write([]byte("012345678\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kept.Write([]byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	text := string(kept.Bytes())
+	if !strings.HasPrefix(text, "012345678\n") || kept.LastLine() != "end" || len(text) > 200_000 {
+		t.Errorf("%d bytes that begin with %.20q and end with %q", len(text), text, kept.LastLine())
+	}
+}

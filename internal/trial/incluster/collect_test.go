@@ -252,7 +252,10 @@ func TestCheckFolder(t *testing.T) {
 	if err := os.Mkdir(locked, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	refused := []string{"full", "file", "file/run"}
+	if err := os.Symlink(filepath.Join(base, "gone"), filepath.Join(base, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	refused := []string{"full", "file", "file/run", "dangling/run"}
 	if os.Getuid() != 0 { // who may write everywhere
 		refused = append(refused, "locked", "locked/run", "locked/a/run")
 	}
@@ -264,7 +267,7 @@ func TestCheckFolder(t *testing.T) {
 	if err := CheckFolder(filepath.Join(base, "a", "run")); err != nil {
 		t.Error(err)
 	}
-	if entries, err := os.ReadDir(base); len(entries) != 3 || err != nil {
+	if entries, err := os.ReadDir(base); len(entries) != 4 || err != nil {
 		t.Errorf("%v, %v", entries, err)
 	}
 }

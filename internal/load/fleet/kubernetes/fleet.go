@@ -125,8 +125,8 @@ func (f *Fleet) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	informer := client.Informer(f.Cluster.Interface, f.Cluster.CoreV1().Pods(f.Cluster.Namespace), &corev1.Pod{}, f.selection().LabelSelector)
-	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.notSeen(err) }) // fails only if the watch has begun
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{                          // fails only if the watch has ended
+	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.notSeen(ctx, err) }) // fails only if the watch has begun
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{                               // fails only if the watch has ended
 		AddFunc:    func(o any) { f.seen(o, false) },
 		UpdateFunc: func(_, o any) { f.seen(o, false) },
 		DeleteFunc: func(o any) { f.seen(o, true) },
@@ -135,8 +135,11 @@ func (f *Fleet) startWatch() {
 }
 
 // notSeen notes why pods cannot be followed, if that will not change.
-func (f *Fleet) notSeen(err error) {
-	if err = f.Cluster.Lasting(err); err == nil {
+func (f *Fleet) notSeen(ctx context.Context, err error) {
+	f.mu.Lock()
+	known := f.blind != nil
+	f.mu.Unlock()
+	if err = f.Cluster.Lasting(err); err == nil || known || ctx.Err() != nil {
 		return
 	}
 	blind := f.Cluster.Explain("follow the pods of "+f.Name, err)
