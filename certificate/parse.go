@@ -5,12 +5,13 @@ package certificate
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -66,7 +67,7 @@ func Parse(data []byte) (Certificate, error) {
 		return Certificate{}, fmt.Errorf("validate certificate: %w", err)
 	}
 	var c Certificate
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := json.Unmarshal(data, &c, jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false)); err != nil {
 		return Certificate{}, fmt.Errorf("parse certificate: %w", err)
 	}
 	return c, nil

@@ -43,6 +43,11 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A key in capitals is another key, of which a reader of "verdict" knows nothing.
+	shouting := bytes.Replace(data, []byte(`"verdict": "PASS"`), []byte(`"verdict": "FAIL", "Verdict": "PASS"`), 1)
+	if c, err := Parse(shouting); err != nil || c.Verdict != "FAIL" {
+		t.Errorf("verdict %s with a second one in capitals, %v", c.Verdict, err)
+	}
 	ours, err := Marshal(c.SignedBy(signer.Public().ID(), true))
 	if err != nil {
 		t.Fatal(err)

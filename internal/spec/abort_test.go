@@ -143,7 +143,7 @@ func TestAbortsFollowTheCatalogue(t *testing.T) {
 		if err := profile(d.Abort, ""); d.Key != "" && (err == nil || !strings.Contains(err.Error(), "the profile has no \""+d.Key+"\"")) {
 			t.Errorf("%s without %s: %v", d.Name, d.Key, err)
 		}
-		if d.Key != "" && !strings.Contains(string(needs), fmt.Sprintf(`"abort":{"required":[%q]}`, d.Name)) {
+		if d.Key != "" && !strings.Contains(string(needs), fmt.Sprintf(`"abort":{"required":[%q],"type":"object"}`, d.Name)) {
 			t.Errorf("the schema does not say that an abort on %s needs %s", d.Name, d.Key)
 		}
 	}

@@ -41,5 +41,5 @@ func unquoted(text string) string {
 	if text[0] == '"' || text[0] == '\'' {
 		return text[1 : len(text)-1]
 	}
-	return text
+	return strings.TrimSpace(text)
 }

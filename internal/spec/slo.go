@@ -24,8 +24,11 @@ func (r *reader) slos(n *node) []SLO {
 		if d := s.Descriptor(); named && len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0 {
 			problem, hint = s.Metric+" has no tags to select by", ""
 		}
-		if problem != "" {
+		if problem != "" && !c.bad {
 			r.failKey(c, problem, hint)
+		}
+		if c.kind != jsontext.KindBeginArray { // which is reported
+			continue
 		}
 		for _, e := range c.children {
 			s := s // a copy for each condition

@@ -79,8 +79,10 @@ func (n *node) string() string {
 func (n *node) at(path ...string) *node {
 	for _, name := range path {
 		next := n.get(name)
-		if i, err := strconv.Atoi(name); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
-			next = n.children[i]
+		if n.kind == jsontext.KindBeginArray {
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.children) {
+				next = n.children[i]
+			}
 		}
 		if next == nil {
 			return n

@@ -42,6 +42,7 @@ func (v violation) rank() int {
 // checks have words.
 func (r *reader) validate(root *node) (unsaid []violation) {
 	var all []violation
+	parts := map[string]*node{} // of the schema, by URL: many values violate few of them
 	var collect func(*jsonschema.ValidationError)
 	collect = func(e *jsonschema.ValidationError) {
 		switch e.ErrorKind.(type) {
@@ -55,7 +56,12 @@ func (r *reader) validate(root *node) (unsaid []violation) {
 			}
 			return
 		}
-		v := violation{root.at(e.InstanceLocation...), r.schema.at(e.SchemaURL), e.ErrorKind}
+		part, known := parts[e.SchemaURL]
+		if !known {
+			part = r.schema.at(e.SchemaURL)
+			parts[e.SchemaURL] = part
+		}
+		v := violation{root.at(e.InstanceLocation...), part, e.ErrorKind}
 		switch k := v.kind.(type) {
 		case *kind.UniqueItems:
 			v.n = v.n.children[max(k.Duplicates[0], k.Duplicates[1])]
@@ -161,7 +167,7 @@ func (r *reader) say(v violation) bool {
 	case *kind.UniqueItems:
 		r.fail(n, "duplicate "+r.what(n)+" "+quote(n.text), "")
 	case *kind.DependentRequired:
-		if len(n.parent.unresolved) == 0 {
+		if len(n.parent.unresolved) == 0 && !n.parent.bad {
 			r.fail(n, fmt.Sprintf("%q requires %q", k.Prop, k.Missing[0]), "add "+r.example(n.parent, k.Missing[0]))
 		}
 	case *kind.Const:

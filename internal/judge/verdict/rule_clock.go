@@ -101,7 +101,7 @@ func (c clockReading) certain() float64 { return c.off - c.within }
 func clockReadings(e *evidence) (all []clockReading) {
 	span := wholeLoad(e)
 	for _, w := range e.Environment.Workers {
-		if w.Local {
+		if w.Local || w.Source == "" { // no source would select the readings of all
 			continue
 		}
 		drift, known := e.Timeline.Gauge(metric.WorkerClockDrift, nil, w.Source, span)
