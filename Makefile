@@ -130,7 +130,7 @@ cosign: ## Verify assay's signatures with cosign, which is built first if it is 
 	.ci/install test
 	@$(BUILDLAB)
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
-	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/judge/certificate/signature ./cmd/assay
+	$(GO) test -count=1 -tags live,long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./internal/signature ./cmd/assay
 
 .PHONY: linter
 linter:

@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
-	{"judge/certificate/signature"}, // all of judge that certificate may import
+	{"signature"},
 	{"certificate"},
 	{"plan", "thresholds", "localstack"},
 	{"observe"},
@@ -213,7 +213,7 @@ func TestLayersOfImports(t *testing.T) {
 		{"judge/audit", "os", true},
 		{"observe/record", "certificate", true},
 		{"certificate", "observe/record", false},
-		{"judge/certificate/signature", "certificate", false},
+		{"signature", "certificate", false},
 		{"project/model/traffic", "observe/metric", true},
 		{"project/model", "os", false},
 		{"project/logfile", "os", true},

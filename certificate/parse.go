@@ -18,7 +18,7 @@ import (
 
 	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of certificate.json.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"errors"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 // Verify reads a certificate.json that the owner of a key has signed. bundle is its

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 // A certificate is refused with another key, after any change, and with the signature of

@@ -17,13 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/series/search"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 func newKeygen() *cobra.Command {

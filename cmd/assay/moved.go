@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/program"
+	"assay.dev/assay/internal/signature"
 )
 
 // moved are the commands that assay-lab has: each hands its arguments over.

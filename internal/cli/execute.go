@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/internal/crash"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/signature"
 )
 
 // Exit codes in addition to those of verdicts.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 )
 

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/sealed"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/signature"
 )
 
 // Maker makes a run and judges it.

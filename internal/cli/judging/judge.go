@@ -7,9 +7,9 @@ import (
 
 	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/judge/certificate/report"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/sealed"
+	"assay.dev/assay/internal/signature"
 )
 
 // Commands are all commands of this package.

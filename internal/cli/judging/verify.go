@@ -12,8 +12,8 @@ import (
 
 	"assay.dev/assay/internal/cli"
 	"assay.dev/assay/internal/judge/audit"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // verifyFlags are the options of `assay verify`.

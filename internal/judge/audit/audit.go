@@ -15,10 +15,10 @@ import (
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/build"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/mask"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // Options of an audit.

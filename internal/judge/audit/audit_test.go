@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"assay.dev/assay/certificate"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"assay.dev/assay/internal/foreign"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // checkSeal says whether the key that signs the certificate has sealed the record, when the

@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // ErrNoCertificate: there is nothing to verify at a path.

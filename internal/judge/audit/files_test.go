@@ -12,9 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 func filesBelow(t *testing.T, dir string) (all []string) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/audit"
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 // A certificate of each release, of a real run, is verified by this build: it is valid for 90

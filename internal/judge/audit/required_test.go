@@ -12,11 +12,11 @@ import (
 	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/build"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // An unsigned certificate is not authentic; with a key it fails.

@@ -10,10 +10,10 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/certificate/build"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/rejudge"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/version"
 )

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 )
 
 // Files of a run folder, or of RejudgedDir below it.

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/build"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 

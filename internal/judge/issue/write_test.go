@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate/signature"
+	"assay.dev/assay/internal/signature"
 )
 
 // Nothing outside a run folder is written, whatever its maker has let the names in it lead

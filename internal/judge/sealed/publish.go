@@ -14,12 +14,12 @@ import (
 	"assay.dev/assay/internal/foreign"
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/certificate/report"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/judge/rejudge"
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/thresholds"
 )
 

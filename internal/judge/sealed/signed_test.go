@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"assay.dev/assay/internal/judge/audit"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/judge/issue"
 	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/testing/comparetest"
 )
 

@@ -18,10 +18,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"assay.dev/assay/internal/hint"
-	"assay.dev/assay/internal/judge/certificate/signature"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/metrictest"
 )
