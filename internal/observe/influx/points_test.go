@@ -1,10 +1,7 @@
 package influx
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +14,9 @@ import (
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/testing/goldentest"
 	"assay.dev/assay/internal/testing/metrictest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var t0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
@@ -142,23 +138,6 @@ func lines(t interface{ Fatal(...any) }, timeline *record.Timeline) string {
 	return string(all)
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (to update: -update):\n%s", path, diff)
-	}
-}
-
 // Every measurement, with its tags and fields.
 func TestGolden(t *testing.T) {
 	second := t0.Unix() + 5 // the second second of the ramp
@@ -168,7 +147,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "second.line", text+string(verdict))
+	goldentest.Compare(t, "second.line", []byte(text+string(verdict)))
 }
 
 // In a profile with flows the points of load have the flow as their scenario, also where
@@ -252,7 +231,7 @@ func TestNameIsNoKey(t *testing.T) {
 // before, during and after the load.
 func TestNoDataIsNoPoint(t *testing.T) {
 	before, within, after := t0.Unix()-3, t0.Unix(), t0.Unix()+100
-	golden(t, "host-only.line", lines(t, timelineOf(machine(1, before)[2], machine(2, within)[2], machine(3, after)[2])))
+	goldentest.Compare(t, "host-only.line", []byte(lines(t, timelineOf(machine(1, before)[2], machine(2, within)[2], machine(3, after)[2]))))
 
 	idle := metric.Frame{Source: "database", Sequence: 1, Second: before, Points: []metric.Point{
 		metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "event", "cpu", "class", "CPU"), 4),

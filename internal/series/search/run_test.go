@@ -5,19 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/quantity"
+	"assay.dev/assay/internal/testing/goldentest"
 	"assay.dev/assay/internal/testing/schematest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var parameters = Parameters{
 	ID: "search-20261120T231500Z-payment-1f3a", Profile: "payment", Unit: "tps", Target: "http://127.0.0.1:18080",
@@ -86,7 +82,7 @@ func TestSchema(t *testing.T) {
 	schematest.Check(t, schemaFile, Document{}, schematest.Header{
 		ID: SchemaName, Title: "Assay capacity search",
 		Description: `The highest rate at which a profile meets its SLOs, between two bounds. It is not a certificate. Rates are arrivals per second; null is "not known".`,
-	}, *update)
+	}, *goldentest.Update)
 }
 
 // Golden files of each end of a search: search.json and the terminal's summary.
@@ -117,30 +113,13 @@ func TestResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", data)
+			goldentest.Compare(t, name+".json", data)
 			var text bytes.Buffer
 			if err := Summary(&text, d, "runs/search/search.json"); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".txt", text.Bytes())
+			goldentest.Compare(t, name+".txt", text.Bytes())
 		})
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is now:\n%s", path, got)
 	}
 }
 

@@ -2,40 +2,17 @@ package build
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/testing/goldentest"
 	"assay.dev/assay/internal/testing/schematest"
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
 const schemaFile = "../../../../certificate/certificate.schema.json"
-
-var update = flag.Bool("update", false, "update the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
-	}
-}
 
 func TestGolden(t *testing.T) {
 	schema := schematest.Compile(t, schemaFile)
@@ -46,7 +23,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", data)
+			goldentest.Compare(t, name+".json", data)
 			schematest.Validate(t, schema, data)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/testing/goldentest"
 	"assay.dev/assay/internal/testing/pagetest"
 )
 
@@ -32,7 +33,7 @@ func withoutParts(page []byte) []byte {
 
 func TestHTMLGolden(t *testing.T) {
 	for _, name := range names {
-		golden(t, name+".html", withoutParts(pageOf(t, name)))
+		goldentest.Compare(t, name+".html", withoutParts(pageOf(t, name)))
 	}
 }
 

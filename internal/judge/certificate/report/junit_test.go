@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/testing/goldentest"
 )
 
 func junit(t testing.TB, c certificate.Certificate) []byte {
@@ -23,7 +24,7 @@ func junit(t testing.TB, c certificate.Certificate) []byte {
 
 func TestJUnitGolden(t *testing.T) {
 	for _, name := range names {
-		golden(t, name+".junit.xml", junit(t, example(name)))
+		goldentest.Compare(t, name+".junit.xml", junit(t, example(name)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/testing/goldentest"
 	"assay.dev/assay/internal/testing/pagetest"
 )
 
@@ -17,9 +18,9 @@ func markdown(c certificate.Certificate) []byte { return page.Markdown(Report(c,
 
 func TestMarkdownGolden(t *testing.T) {
 	for _, name := range names {
-		golden(t, name+".md", markdown(example(name)))
+		goldentest.Compare(t, name+".md", markdown(example(name)))
 	}
-	golden(t, "signed.md", markdown(signedExample()))
+	goldentest.Compare(t, "signed.md", markdown(signedExample()))
 }
 
 // The rendered text shows what the verdict is based on.

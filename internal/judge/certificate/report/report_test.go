@@ -2,20 +2,12 @@ package report
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"sync"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/certificate/build"
 	"assay.dev/assay/internal/testing/synthetic"
 )
-
-var update = flag.Bool("update", false, "update the golden files")
 
 // names of the synthetic cases.
 var names = []string{"cluster", "fail", "invalid", "lost", "pass"}
@@ -42,24 +34,6 @@ func example(name string) (c certificate.Certificate) {
 		panic(err)
 	}
 	return c
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
-	}
 }
 
 func pointer[T any](v T) *T { return &v }

@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
+	"assay.dev/assay/internal/testing/goldentest"
 )
 
 // terminal is the summary as a terminal shows it.
@@ -19,10 +20,10 @@ func terminal(c certificate.Certificate) string {
 func TestTerminalGolden(t *testing.T) {
 	for _, name := range names {
 		text := terminal(example(name))
-		golden(t, name+".txt", []byte(text))
+		goldentest.Compare(t, name+".txt", []byte(text))
 		checkPage(t, text)
 	}
-	golden(t, "signed.txt", []byte(terminal(signedExample())))
+	goldentest.Compare(t, "signed.txt", []byte(terminal(signedExample())))
 }
 
 // signedExample is a signed certificate with verdict PASS.

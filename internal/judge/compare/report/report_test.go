@@ -4,25 +4,19 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/document"
 	"assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/page"
 	"assay.dev/assay/internal/testing/comparetest"
+	"assay.dev/assay/internal/testing/goldentest"
 )
-
-var update = flag.Bool("update", false, "update the golden files")
 
 func comparisons(t *testing.T) map[string]compare.Comparison {
 	t.Helper()
@@ -56,29 +50,11 @@ func comparisons(t *testing.T) map[string]compare.Comparison {
 	return all
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
-	}
-}
-
 func TestGolden(t *testing.T) {
 	for name, c := range comparisons(t) {
 		t.Run(name, func(t *testing.T) {
 			text := page.Terminal(Summary(c), page.Columns, false)
-			golden(t, name+".txt", text)
+			goldentest.Compare(t, name+".txt", text)
 			for line := range strings.Lines(string(text)) {
 				line = strings.TrimSuffix(line, "\n")
 				if page.Width(line) > page.Columns || strings.TrimRight(line, " ") != line || page.Clean(line) != line {
@@ -89,13 +65,13 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".html", withoutStyle(html))
+			goldentest.Compare(t, name+".html", withoutStyle(html))
 			checkPage(t, html)
 			data, err := document.Marshal(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", data)
+			goldentest.Compare(t, name+".json", data)
 		})
 	}
 }
