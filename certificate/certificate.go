@@ -11,8 +11,8 @@ import (
 const SchemaName = "assay/certificate/v1"
 
 // SchemaVersion is the semantic version of certificate.json: fields are added, never renamed.
-// 1.1.0 has added judged_by.
-const SchemaVersion = "1.1.0"
+// 1.1.0 has added judged_by, 1.2.0 left_out.
+const SchemaVersion = "1.2.0"
 
 // Validity is how long a certificate is valid (docs/trust.md).
 const Validity = 90 * 24 * time.Hour
@@ -54,6 +54,7 @@ type Certificate struct {
 	Rejudged    *Rejudged          `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
+	LeftOut     []Omission         `json:"left_out,omitzero"` // what did not enter a verdict on an SLO; empty: all of the run did; missing: not known
 	Evidence    Evidence           `json:"evidence"`
 	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
 	JudgedBy    *JudgedBy          `json:"judged_by,omitempty"`             // missing: by a build before 0.2.0

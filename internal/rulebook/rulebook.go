@@ -6,7 +6,7 @@ import "slices"
 
 // Version is the semantic version of the rulebook. A rule or limit that is added or changed
 // raises it, as verdicts under two versions may differ.
-const Version = "1.0.0"
+const Version = "2.0.0"
 
 // Rule is one entry of the table.
 type Rule struct {

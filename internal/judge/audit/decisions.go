@@ -16,18 +16,50 @@ const sameFigure = 1e-6
 
 // differingDecisions names the first places in which the decisions and figures of two
 // certificates differ, which two builds have made of one record; nil: in none. How a build
-// says something is wording, and not compared.
+// says something is wording, and not compared; nor are the fields and rules that an earlier
+// rulebook did not have.
 func differingDecisions(stated, again []byte) (places []string) {
-	var a, b any
+	var a, b map[string]any
 	if json.Unmarshal(stated, &a) != nil || json.Unmarshal(again, &b) != nil {
 		return []string{"a document that cannot be read"}
 	}
-	compare("", a, b, func(place string) {
+	if rulebookOf(a) != rulebookOf(b) {
+		dropAdded(a, b)
+	}
+	compare("", any(a), any(b), func(place string) {
 		if len(places) < 5 {
 			places = append(places, place)
 		}
 	})
 	return places
+}
+
+// rulebookOf is the version of the rulebook by which a certificate was judged; nil: not stated.
+func rulebookOf(c map[string]any) any {
+	by, _ := c["judged_by"].(map[string]any)
+	return by["rulebook"]
+}
+
+// dropAdded removes from b the fields and the rules that a does not have.
+func dropAdded(a, b map[string]any) {
+	for name := range b {
+		if _, known := a[name]; !known {
+			delete(b, name)
+		}
+	}
+	known := map[any]bool{}
+	stated, _ := a["rules"].([]any)
+	for _, r := range stated {
+		known[idOf(r)] = true
+	}
+	if all, ok := b["rules"].([]any); ok {
+		b["rules"] = slices.DeleteFunc(all, func(r any) bool { return !known[idOf(r)] })
+	}
+}
+
+func idOf(rule any) any {
+	r, _ := rule.(map[string]any)
+	return r["id"]
 }
 
 // compare calls differs with each place below which two values differ.

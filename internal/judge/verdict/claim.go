@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -16,7 +17,7 @@ import (
 // claim is the verdict as one sentence that can be quoted alone: what was shown, the
 // scope, and what shared the generator's host.
 func claim(p *part, v Verdict) string {
-	name, where := p.Plan.Profile.Name, conditions(p)
+	name, where := p.Plan.Profile.Name, conditions(p, v.LeftOut)
 	unit := "transactions per second"
 	if v.Rate.Unit == "rps" {
 		unit = "requests per second"
@@ -79,7 +80,7 @@ func flowsText(p *part) string {
 }
 
 // conditions are what limits the claim.
-func conditions(p *part) string {
+func conditions(p *part, omitted []certificate.Omission) string {
 	text := p.Plan.Scope + " scope"
 	if shared := p.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
@@ -89,6 +90,9 @@ func conditions(p *part) string {
 	}
 	if changes := recoveryText(p, func(r Recovery) bool { return r.Metric != metric.RecoveryTime && !r.immediate() }); changes != "" {
 		text += "; " + changes
+	}
+	if texts := weighing(omitted); len(texts) > 0 {
+		text += "; " + joinFirst(texts, 3)
 	}
 	if of := p.Rejudged; of != nil {
 		text += "; re-judged with " + of.Path

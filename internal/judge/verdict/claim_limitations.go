@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -16,7 +17,7 @@ import (
 )
 
 // limitations are what a reader of the claim must also know.
-func limitations(p *part, rules []Rule) (all []string) {
+func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []string) {
 	add := func(texts ...string) { all = append(all, texts...) }
 	perFlow := func(texts func(*part) []string) {
 		for _, f := range p.perFlow() {
@@ -38,6 +39,7 @@ func limitations(p *part, rules []Rule) (all []string) {
 	}
 	perFlow(loosenedByFlow)
 	add(loosened(p)...)
+	add(weighing(omitted)...)
 	add(loggedErrors(p.evidence)...)
 	for _, c := range p.Facts.Collectors {
 		pushed := c.Source == metric.SourceService && p.Timeline.Pushed().Read
@@ -51,12 +53,8 @@ func limitations(p *part, rules []Rule) (all []string) {
 	case l.Reason != "":
 		add("ledger: " + l.Reason)
 	}
-	add(unjudgedChecks(p.evidence)...)
 	perFlow(foreignLimitations)
 	add(pushedLimitations(p.evidence)...)
-	if left := p.Timeline.LeftOut(); left.Points > 0 {
-		add(fmt.Sprintf("%s points of other senders, from second %d of the load on, are left out: they sent more than is read of them", number(float64(left.Points)), left.From-p.Facts.T0.Unix()))
-	}
 	if others := contradicted(p.evidence, false); len(others) > 0 {
 		add("what cannot have been measured is left out: " + joinFirst(others, 3))
 	}
@@ -130,15 +128,17 @@ func loosened(p *part) []string {
 	return all
 }
 
-// unjudgedChecks reports failed checks of the script that no SLO judges.
-func unjudgedChecks(e *evidence) []string {
-	made, _ := e.sum(metric.Checks+metric.RateTotal, nil)
-	held, _ := e.sum(metric.Checks+metric.RateOccurred, nil)
-	judged := slices.ContainsFunc(e.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Checks })
-	if failed := made - held; failed > 0 && !judged {
-		return []string{fmt.Sprintf("%s of %s checks of the script failed, and no SLO judges them", number(failed), number(made))}
+// unjudgedChecks are the checks of the script, where no SLO judges them and some failed.
+func unjudgedChecks(p *part) []certificate.Omission {
+	made, _ := p.sum(metric.Checks+metric.RateTotal, nil)
+	held, _ := p.sum(metric.Checks+metric.RateOccurred, nil)
+	judged := slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Checks })
+	if judged || made <= held {
+		return nil
 	}
-	return nil
+	return []certificate.Omission{{
+		What: "checks of the script, which no SLO judges", Checks: new(int64(made)), Failed: new(int64(made - held)), Weighs: true,
+	}}
 }
 
 // shortRun names the SLOs that should have been inferred, but were counted because the

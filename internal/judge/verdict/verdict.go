@@ -33,6 +33,7 @@ type Verdict struct {
 	Flows       []Flow  // nil: the profile has one scenario
 	Aborted     *Abort  // nil: no abort condition stopped the run
 	Limitations []string
+	LeftOut     []certificate.Omission // what did not enter a verdict on an SLO
 
 	Transactions []Transaction // examples to be looked up, the slowest first; nil: none is known
 }
@@ -108,7 +109,8 @@ func Judge(r record.Run) Verdict {
 	if p.aborted != nil { // the load was not sustained, whether or not an SLO was missed
 		v.Outcome = Worse(v.Outcome, Fail)
 	}
-	v.Limitations = limitations(p, v.Rules)
+	v.LeftOut = leftOut(p)
+	v.Limitations = limitations(p, v.Rules, v.LeftOut)
 	v.Claim = claim(p, v)
 	return v
 }

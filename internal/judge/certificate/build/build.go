@@ -36,9 +36,9 @@ func Certificate(r record.Run, v verdict.Verdict) certificate.Certificate {
 			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
 			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service, ServiceUnchanged: unchanged(r, v),
 		},
-		Limitations: list(v.Limitations),
-		Evidence:    certificate.Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
-		JudgedBy:    &judge, Issued: issued, Expires: issued.Add(certificate.Validity),
+		Limitations: list(v.Limitations), LeftOut: list(v.LeftOut),
+		Evidence: certificate.Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
+		JudgedBy: &judge, Issued: issued, Expires: issued.Add(certificate.Validity),
 		Transactions: v.Transactions, Marking: marking(r.Plan),
 	})
 	if r.Rejudged != nil {

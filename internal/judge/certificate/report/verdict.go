@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/page"
@@ -162,4 +163,39 @@ func limitations(c certificate.Certificate, limit int) page.Block {
 		return page.Under("Limitations", page.Paragraph{Text: "None."})
 	}
 	return page.Under("Limitations", page.List{Items: c.Limitations, Limit: limit})
+}
+
+// leftOut is the table of what did not enter a verdict, with what weighs first.
+func leftOut(c certificate.Certificate, limit int) page.Block {
+	all := slices.Clone(c.LeftOut)
+	slices.SortStableFunc(all, func(a, b certificate.Omission) int { return cmp.Compare(weight(a), weight(b)) })
+	t := page.Table{
+		Columns: slices.Concat(page.Names("flow"), page.Numbers("seconds", "transactions", "requests", "checks", "points", "failed"), []page.Column{{Name: "what", Kind: page.Prose}}),
+		Limit:   limit,
+	}
+	count := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	for _, o := range all {
+		seconds := ""
+		if o.Seconds != nil {
+			seconds = quantity.Value(*o.Seconds, "s")
+		}
+		row := page.Cells(o.Flow, seconds, count(o.Transactions), count(o.Requests), count(o.Checks), count(o.Points), count(o.Failed), o.What)
+		if o.Weighs {
+			row[len(row)-1].State = page.Doubtful
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return listed("Left out of the verdict", t)
+}
+
+func weight(o certificate.Omission) int {
+	if o.Weighs {
+		return 0
+	}
+	return 1
 }
