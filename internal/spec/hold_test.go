@@ -20,7 +20,7 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 		"as many looks, shorter": {30 * time.Minute, time.Minute, 3 * time.Minute},
 		"as many looks, longer":  {30 * time.Minute, 20 * time.Minute, time.Hour},
 		"no multiple":            {30 * time.Minute, 11 * time.Minute, 33 * time.Minute},
-		"as long as it may be":   {30 * time.Minute, 30 * time.Minute, 0},
+		"as long as it may be":   {30 * time.Minute, 30 * time.Minute, 30 * time.Minute},
 		"there was none":         {0, 20 * time.Minute, 0},
 	} {
 		p := longer.WithFlows(func(f *spec.Flow) { f.Load.HoldMax = c.before })

@@ -201,11 +201,11 @@ const MaxLooks = 4
 
 // holdMaxFault says why hold_max does not fit the hold; both are valid by themselves.
 func (l Load) holdMaxFault() (problem, hint string) {
-	if looks := l.HoldMax / max(l.Hold, 1); looks*l.Hold == l.HoldMax && looks >= 2 && looks <= MaxLooks {
+	if looks := l.HoldMax / max(l.Hold, 1); looks*l.Hold == l.HoldMax && looks >= 1 && looks <= MaxLooks {
 		return "", ""
 	}
-	return fmt.Sprintf("hold_max %v is not 2, 3 or %d times the hold of %v", l.HoldMax, MaxLooks, l.Hold),
-		fmt.Sprintf(`write "%v", "%v" or "%v", or omit it`, 2*l.Hold, 3*l.Hold, MaxLooks*l.Hold)
+	return fmt.Sprintf("hold_max %v is not 1, 2, 3 or %d times the hold of %v", l.HoldMax, MaxLooks, l.Hold),
+		fmt.Sprintf(`write "%v", "%v", "%v" or "%v", or omit it`, l.Hold, 2*l.Hold, 3*l.Hold, MaxLooks*l.Hold)
 }
 
 // withHold is the load with another hold. hold_max stays if it is a multiple of the
@@ -218,8 +218,6 @@ func (l Load) withHold(d time.Duration) Load {
 	l.Hold = d
 	switch {
 	case l.HoldMax == 0 || d <= 0:
-	case l.HoldMax == d: // nothing left to extend
-		l.HoldMax = 0
 	default:
 		if problem, _ := l.holdMaxFault(); problem != "" {
 			l.HoldMax = looks * d

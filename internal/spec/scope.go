@@ -41,3 +41,23 @@ func (p Profile) Scope() string {
 	}
 	return ScopeSmoke
 }
+
+// DefaultHolds is how many holds an undecided run in scope certificate may last (docs/slos.md).
+const DefaultHolds = 3
+
+// InScope is the profile as it runs in a scope. In scope certificate an undecided run goes on, up
+// to DefaultHolds holds, unless the profile states another hold_max, or one cannot be: the load
+// would be too long, or the end of its hold must be known beforehand.
+func (p Profile) InScope(scope string) Profile {
+	if scope != ScopeCertificate || p.Named() || p.HasStages() || len(p.Flows) != 1 {
+		return p
+	}
+	load := p.Flows[0].Load
+	for holds := time.Duration(DefaultHolds); load.HoldMax == 0 && holds > 1; holds-- {
+		longer := p.WithFlows(func(f *Flow) { f.Load.HoldMax = holds * f.Load.Hold })
+		if len(longer.Flows[0].Load.check()) == 0 && len(longer.misplacedFaults()) == 0 && longer.judgedFault() == "" {
+			return longer
+		}
+	}
+	return p
+}

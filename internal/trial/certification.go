@@ -36,6 +36,7 @@ func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.O
 			return nil, hint.With(fmt.Errorf("profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), rulebook.CertificateHold),
 				"lengthen it with --hold 10m, or leave --scope out")
 		}
+		o.Profile = p.InScope(o.Scope)
 		switch {
 		case out == "":
 			o.Dir, o.Attempt = filepath.Join(o.Runs, o.ID), record.Attempts(o.Runs, p.Name, o.Tool.Revision)+1

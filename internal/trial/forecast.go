@@ -20,6 +20,7 @@ import (
 // has enough samples to decide it, from the last runs in the folder.
 func forecastOf(p spec.Profile, workers int, scope, runs string) (_ []forecast.Forecast, err error) {
 	defer foreign.Guard(&err)
+	p = p.InScope(scope)
 	pl, err := plan.New(p, workers, 1)
 	if err != nil {
 		return nil, err

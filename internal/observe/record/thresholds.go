@@ -59,6 +59,7 @@ func (p Plan) checkThresholds(path string) (leftOut []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		asked = asked.InScope(p.Scope)
 	}
 	flows, want := p.Profile.Flows, asked.Flows
 	if p.Profile.Named() != asked.Named() || len(flows) != len(want) {
