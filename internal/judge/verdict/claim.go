@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
@@ -35,7 +36,7 @@ func claim(p *part, v Verdict) string {
 	text := ""
 	switch v.Outcome {
 	case Pass:
-		return fmt.Sprintf("%s sustained %s within all %d SLOs, %s (%s).", name, load, len(v.SLOs), bases(v.SLOs), where)
+		return fmt.Sprintf("%s%s sustained %s within all %d SLOs, %s (%s).", countedFirst(p, v.SLOs), name, load, len(v.SLOs), bases(v.SLOs, p.seconds), where)
 	case LostWrite:
 		text = fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted", name, p.Ledger.Missing, p.Ledger.Acknowledged)
 	case Fail:
@@ -246,6 +247,9 @@ func (s SLO) undecidedReason() string {
 		if share, text := s.enough(); share < 1 {
 			return "has " + text
 		}
+		if text := s.tooShort(); text != "" {
+			return text
+		}
 	}
 	text := ""
 	switch {
@@ -266,6 +270,20 @@ func (s SLO) undecidedReason() string {
 		return text + fmt.Sprintf(": too close to the limit to call at a design effect of %s", number(*s.DesignEffect))
 	}
 	return text
+}
+
+// tooShort says why nothing can be inferred from the run, although its samples would be enough;
+// empty: something can.
+func (s SLO) tooShort() string {
+	switch {
+	case s.PlannedBasis != spec.Inferred || s.LongEnough:
+		return ""
+	case s.Lumped:
+		return fmt.Sprintf("cannot be inferred: other senders report less often than every %d s", stats.MinBatch)
+	case s.Correlation != nil:
+		return fmt.Sprintf("cannot be inferred from so short a run: neighbouring samples are correlated over %s s", number(*s.Correlation))
+	}
+	return "cannot be inferred from so short a run"
 }
 
 // firstWith is the first SLO with an outcome, and the number of further ones. Its

@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,10 +11,17 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// bases names the basis of a PASS: "in this run", or "p95 and p99 at 95 % confidence,
-// p99.9 and ledger in this run".
-func bases(slos []SLO) string {
-	inThisRun, atConfidence := "in this run", "at "+percent(stats.Confidence)+" confidence"
+// recurs is how often a disturbance must come so that a window of this length shows it: a fifth of
+// the length. What comes at random as often as that is missing in one window of 150 (exp(-5));
+// what comes once in a window, in one of three.
+func recurs(seconds int64) string {
+	return fmt.Sprintf("what recurs within %d s", seconds/5)
+}
+
+// bases names the basis of a PASS: "in this run", or "p95 and p99 at 95 % confidence for what
+// recurs within 120 s, p99.9 and ledger in this run".
+func bases(slos []SLO, seconds int64) string {
+	inThisRun, atConfidence := "in this run", "at "+percent(stats.Confidence)+" confidence for "+recurs(seconds)
 	both := func(string) bool { return false }
 	inferred, counted := named(slos, spec.Inferred, both), named(slos, spec.Counted, both)
 	if len(inferred) == 0 {
@@ -54,4 +62,17 @@ func (s SLO) kind() string {
 		return "rates"
 	}
 	return "maxima"
+}
+
+// countedFirst begins the claim of a certificate with what it counts where it could have inferred:
+// that says nothing of another run. Empty: there is no such SLO.
+func countedFirst(p *part, slos []SLO) string {
+	if p.Plan.Scope != spec.ScopeCertificate {
+		return ""
+	}
+	counted := slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool { return s.PlannedBasis != spec.Counted })
+	if len(counted) == 0 {
+		return ""
+	}
+	return "Counted in this run only, by the profile's choice (" + joinAnd(named(counted, spec.Counted, func(string) bool { return false })) + "): "
 }

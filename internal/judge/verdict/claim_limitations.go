@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"assay.dev/assay/certificate"
-	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"
@@ -64,7 +63,10 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	} else {
 		add("durability when a process or host is killed was not tested")
 	}
-	perFlow(func(f *part) []string { return append(inRecoveries(f), shortRun(f)...) })
+	perFlow(inRecoveries)
+	if p.Plan.Scope == spec.ScopeCertificate {
+		add(fmt.Sprintf("%s is judged: what comes less often, such as a failover or a nightly job, may be missing in %d s", recurs(p.seconds), p.seconds))
+	}
 	if slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || s.Kind() != spec.KindSamples }) {
 		if p.Plan.Scope == spec.ScopeCertificate {
 			add("maximum and ledger SLOs describe this run only")
@@ -139,37 +141,6 @@ func unjudgedChecks(p *part) []certificate.Omission {
 	return []certificate.Omission{{
 		What: "checks of the script, which no SLO judges", Checks: new(int64(made)), Failed: new(int64(made - held)), Weighs: true,
 	}}
-}
-
-// shortRun names the SLOs that should have been inferred, but were counted because the
-// run was too short, or because other senders reported too rarely.
-func shortRun(p *part) (all []string) {
-	var short, lumped []string
-	longest := 0.0
-	for _, s := range p.slos {
-		switch {
-		case s.Outcome != Pass || s.PlannedBasis != spec.Inferred || s.Basis == spec.Inferred:
-			continue
-		case s.Lumped:
-			lumped = append(lumped, s.Name())
-			continue
-		case s.Correlation != nil:
-			longest = max(longest, *s.Correlation)
-		}
-		short = append(short, s.Name())
-	}
-	state := func(names []string, why string) {
-		if len(names) > 0 {
-			all = append(all, fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", joinFirst(names, 3), why))
-		}
-	}
-	why := fmt.Sprintf("%d judged seconds are too few", p.seconds)
-	if longest > 0 {
-		why += fmt.Sprintf(" for a correlation time of %s s", number(longest))
-	}
-	state(short, why)
-	state(lumped, fmt.Sprintf("other senders report less often than every %d s", stats.MinBatch))
-	return all
 }
 
 // loggedErrors are the first errors that the workers logged, where transactions

@@ -11,7 +11,8 @@ import (
 // basis on which that is decided.
 type criterion struct {
 	test stats.Test
-	// basis that a PASS needs: Counted, or Inferred where the run is long enough.
+	// basis that a PASS needs. What is to be inferred is never counted instead: a longer outage
+	// makes the samples more correlated, and would make a run too short to infer pass.
 	basis spec.Basis
 	// exact: the samples are the whole population, as the arrivals of a schedule
 	// are. One violation more than allowed is a FAIL.
@@ -111,13 +112,7 @@ func (c criterion) holds(counted []stats.Batch, series *distribution) (spec.Basi
 		return spec.Counted, true
 	}
 	inferred := c.infer(counted, series)
-	switch {
-	case inferred.Outcome == stats.Holds && inferred.LongEnough:
-		return spec.Inferred, true
-	case clear && !inferred.LongEnough:
-		return spec.Counted, true
-	}
-	return "", false
+	return spec.Inferred, inferred.Outcome == stats.Holds && inferred.LongEnough
 }
 
 // windowsOverLimit are the judged windows, from 1, with more violations than their own samples

@@ -113,13 +113,27 @@ func judgeThroughput(e *evidence) SLO {
 	v := throughputViolations(e)
 	measured := v.possible
 	out.count(measured, measured)
-	c := criterionFor(e, 1-minThroughput, spec.SLO{})
+	c := criterionFor(e, 1-minThroughput, spec.SLO{Basis: throughputBasis(e)})
 	c.exact = true
 	decide(e, &out, c, v)
 	if _, lower, upper, ok := stats.RatioInterval(measured); ok {
 		out.Lower, out.Upper = new(max(0, 1-upper)), new(min(1, 1-lower))
 	}
 	return out
+}
+
+// throughputBasis is counted where the profile has declared that of each SLO that could be
+// inferred; otherwise it is that of the scope.
+func throughputBasis(e *evidence) spec.Basis {
+	basis := spec.Basis("")
+	for _, s := range e.Plan.Profile.WholeSLOs() {
+		if s.Kind() == spec.KindSamples && s.Aggregate != spec.Max {
+			if basis = s.Basis; basis != spec.Counted {
+				return ""
+			}
+		}
+	}
+	return basis
 }
 
 // throughputViolations counts the transactions that were not completed.
