@@ -16,8 +16,8 @@ const sameFigure = 1e-6
 
 // differingDecisions names the first places in which the decisions and figures of two
 // certificates differ, which two builds have made of one record; nil: in none. How a build
-// says something is wording, and not compared; nor are the fields and rules that an earlier
-// rulebook did not have.
+// says something is wording, and not compared; nor is what differs between two rulebooks
+// (dropAdded).
 func differingDecisions(stated, again []byte) (places []string) {
 	var a, b map[string]any
 	if json.Unmarshal(stated, &a) != nil || json.Unmarshal(again, &b) != nil {
@@ -40,7 +40,13 @@ func rulebookOf(c map[string]any) any {
 	return by["rulebook"]
 }
 
-// dropAdded removes from b the fields and the rules that a does not have.
+// ofMethod are the fields, anywhere in a certificate, that depend on the method by which a rulebook
+// decides, and not only on the record.
+var ofMethod = []string{"lower", "upper", "design_effect", "effective_samples", "effective_samples_needed", "correlation_seconds"}
+
+// dropAdded removes from two certificates of different rulebooks what only the later one, b, has: its
+// further fields and rules; and what depends on the method. The counts of the SLOs, and all verdicts,
+// remain.
 func dropAdded(a, b map[string]any) {
 	for name := range b {
 		if _, known := a[name]; !known {
@@ -48,13 +54,38 @@ func dropAdded(a, b map[string]any) {
 		}
 	}
 	known := map[any]bool{}
-	stated, _ := a["rules"].([]any)
-	for _, r := range stated {
+	for _, r := range listOf(a, "rules") {
 		known[idOf(r)] = true
 	}
-	if all, ok := b["rules"].([]any); ok {
+	if all := listOf(b, "rules"); all != nil {
 		b["rules"] = slices.DeleteFunc(all, func(r any) bool { return !known[idOf(r)] })
 	}
+	for _, c := range []map[string]any{a, b} {
+		drop(c, ofMethod)
+		drop(c["rules"], []string{"observed", "limit", "unit"})
+	}
+}
+
+// drop removes fields from a value, and from all values in it.
+func drop(v any, names []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range names {
+			delete(v, name)
+		}
+		for _, below := range v {
+			drop(below, names)
+		}
+	case []any:
+		for _, below := range v {
+			drop(below, names)
+		}
+	}
+}
+
+func listOf(c map[string]any, name string) []any {
+	all, _ := c[name].([]any)
+	return all
 }
 
 func idOf(rule any) any {

@@ -63,17 +63,15 @@ func forecast(s spec.SLO, longest plan.Plan, basis spec.Basis, past Past) Foreca
 	deff := 1.0 // samples for each effective one
 	f.Needed = float64(stats.Needed(q))
 	if f.Basis == spec.Inferred {
+		deff, f.Needed = max(1, past.DesignEffect), cmp.Or(past.Needed, stats.FewFactor/q)
 		f.LongEnough = hold >= stats.MinSeconds && hold/stats.Batches >= stats.BatchFactor*past.Correlation
-		if f.LongEnough { // else it will be counted
-			deff, f.Needed = max(1, past.DesignEffect), stats.FewFactor/q
-			if past.Needed > 0 {
-				f.Needed = past.Needed
-			}
-		}
 	}
 	f.Expected = f.Samples / deff
-	if f.Decides = f.Expected >= f.Needed; !f.Decides && arrivals > 0 {
+	if f.Decides = f.LongEnough && f.Expected >= f.Needed; !f.Decides && arrivals > 0 {
 		seconds := f.Needed * deff / (perArrival * arrivals / hold)
+		if f.Basis == spec.Inferred {
+			seconds = max(seconds, stats.MinSeconds, stats.Batches*stats.BatchFactor*past.Correlation)
+		}
 		f.Hold = time.Duration(math.Ceil(min(seconds/60, maxMinutes))) * time.Minute
 	}
 	return f
@@ -89,7 +87,7 @@ func (f Forecast) String() string {
 		if f.Past.Correlation > 0 {
 			why = "correlation time " + quantity.Format(f.Past.Correlation, "s")
 		}
-		return fmt.Sprintf("counted in this run, as the hold is too short for 95 %% confidence (%s): %.0f samples, %.0f needed", why, f.Samples, f.Needed)
+		return fmt.Sprintf("the hold is too short for 95 %% confidence (%s)", why)
 	}
 	text := fmt.Sprintf("at 95 %% confidence: %.0f effective samples needed, %.0f samples planned", f.Needed, f.Samples)
 	if f.Past.Runs == 0 {

@@ -39,9 +39,9 @@ func TestForecast(t *testing.T) {
 		},
 		"a memory too long for the hold": {
 			"certificate", 600 * time.Second, 0,
-			map[string]Past{"transaction_duration p(99.9)<100": {Runs: 2, PerArrival: 1, DesignEffect: 28, Needed: 20_000, Correlation: 5}},
-			[]bool{true, true, true},
-			0, false,
+			map[string]Past{"transaction_duration p(99.9)<100": {Runs: 2, PerArrival: 1, DesignEffect: 2, Needed: 20_000, Correlation: 9}},
+			[]bool{true, false, true},
+			12 * time.Minute, false,
 		},
 		"by what runs gave, with a hold that goes on": {
 			"certificate", 600 * time.Second, 1800 * time.Second,

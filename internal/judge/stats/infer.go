@@ -14,17 +14,17 @@ const (
 	// MinFactor is c in the smallest number of effective samples, c/q, with which a
 	// condition may hold. Zero violations alone need 4.6/q at Alpha; the rest allows
 	// for the error of a design effect that is estimated from the violations.
-	MinFactor = 20
+	MinFactor = 10
 	// FewFactor is c where there are fewer than FewViolations, and the design effect
 	// comes from the Reference largest latencies instead.
-	FewFactor     = 6
+	FewFactor     = 8
 	FewViolations = 20
 	Reference     = 200
 	// tail is the smallest share of the largest samples whose correlation is computed.
 	// Samples beyond a p99.9 are too few to show a correlation time of ten seconds.
 	tail = 0.05
 	// BatchFactor is the shortest length of a batch in correlation times.
-	BatchFactor = 12
+	BatchFactor = 4
 	// MinSeconds is the shortest window from which anything is inferred: Batches of
 	// two seconds.
 	MinSeconds = Batches * MinBatch
@@ -37,6 +37,7 @@ type Inference struct {
 	// DesignEffect is the number of samples that count as one; +Inf where it is not
 	// known, and then Effective is 0.
 	DesignEffect float64
+	Memory       float64 // factor of DesignEffect for a long memory
 	Effective    float64 // samples / DesignEffect
 	Needed       float64 // smallest Effective with which the condition may hold
 	Correlation  float64 // s, the longest correlation time
@@ -59,7 +60,9 @@ type Inference struct {
 // as many batches, each times the factor for its degrees of freedom f,
 // (t_f(1 - alpha) / z(1 - alpha))^2, of Student's and the normal quantile. With
 // fewer than FewViolations, deff is that of the Reference largest samples, and c
-// FewFactor.
+// FewFactor. Where latencies have a long memory, no batches are independent: memoryFactor, of the
+// larger Hurst exponent of the violations and of the share Q, multiplies deff, and divides c down to
+// what the test needs.
 //
 // Each of several windows must hold by itself, counted (Count) or inferred: otherwise a
 // quiet hour would hide a bad minute.
@@ -75,7 +78,7 @@ func (t Test) Infer(violations []Second, countLargest func(largest float64) []Se
 	if total.N <= 0 || t.Q <= 0 || t.Alpha <= 0 {
 		return Inference{}
 	}
-	of, c := violations, MinFactor/t.Q
+	of, c, out := violations, float64(MinFactor), Inference{}
 	series := [][]Second{violations}
 	if countLargest != nil {
 		series = [][]Second{countLargest(min(Reference, total.N/2)), countLargest(min(max(t.Q, tail), 0.5) * total.N)}
@@ -83,12 +86,17 @@ func (t Test) Infer(violations []Second, countLargest func(largest float64) []Se
 	if total.K >= FewViolations {
 		series = append(series, violations)
 	} else {
-		of, c = series[0], FewFactor/t.Q
+		of, c = series[0], FewFactor
 	}
-	out := Inference{DesignEffect: t.designEffect(of, total.N), Needed: c}
-	for _, s := range series {
-		out.Correlation = max(out.Correlation, Correlation(s))
+	memory := 0.5
+	for i, s := range series {
+		if out.Correlation = max(out.Correlation, Correlation(s)); i > 0 || countLargest == nil {
+			memory = max(memory, hurst(s)) // the Reference largest are too few
+		}
 	}
+	out.Memory = memoryFactor(memory, Batches)
+	out.DesignEffect = out.Memory * t.designEffect(of, total.N)
+	out.Needed = max(c/out.Memory, -math.Log(t.Alpha)) / t.Q
 	out.Effective = total.N / out.DesignEffect
 	out.LongEnough = longEnough(violations, out.Correlation) && (countLargest != nil && Sum(series[0]).N > 0 || countLargest == nil && total.K >= FewViolations)
 	switch {
@@ -213,11 +221,11 @@ const ShortFactor = 4
 // LikelyBroken: the number of violations is between once and twice the allowed number
 // and more than chance, although the run is too short for a stated confidence:
 //
-//	I_q(k/d, n/d - k/d + 1) <= alpha,  d = ShortFactor x design effect
+//	I_q(k/d, n/d - k/d + 1) <= alpha,  d = ShortFactor x design effect, without Memory
 //
 // It is used for FAIL only, and for this run only. The factor is ours;
 // docs/calibration.md shows how often the result is false.
 func (t Test) LikelyBroken(total Batch, i Inference) bool {
-	d := ShortFactor * i.DesignEffect
+	d := ShortFactor * i.DesignEffect / i.Memory
 	return total.N > 0 && t.Q > 0 && i.Effective > 0 && AtLeast(total.N/d, total.K/d, t.Q) <= t.Alpha
 }
