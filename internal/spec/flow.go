@@ -3,12 +3,16 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
+
+	"assay.dev/assay/internal/observe/metric"
 )
 
 // Flow is one kind of a profile's traffic, such as the payments of a match day. The flows
@@ -21,6 +25,34 @@ type Flow struct {
 	Think    time.Duration `json:"think_ns,omitempty"` // longest time that a transaction waits by think(), which counts neither as its latency nor towards the timeout
 	SLOs     []SLO         `json:"slos"`               // sorted by metric, then by place in the file
 	Ledger   *Ledger       `json:"ledger,omitempty"`
+	Expected Expected      `json:"expected_statuses,omitzero"`
+}
+
+// Expected are statuses of requests that are no failures, although they say by themselves that
+// a request has failed: those of HTTP, with 0 for no answer, and of openings of WebSockets, and
+// the codes of gRPC.
+type Expected struct {
+	HTTP      []int `json:"http,omitempty"`
+	GRPC      []int `json:"grpc,omitempty"`
+	WebSocket []int `json:"ws,omitempty"`
+}
+
+// Of are the statuses of a protocol.
+func (e Expected) Of(p *metric.Protocol) []int {
+	switch p {
+	case metric.HTTP:
+		return e.HTTP
+	case metric.GRPC:
+		return e.GRPC
+	}
+	return e.WebSocket
+}
+
+// Has reports whether a status of a protocol is expected. That of a WebSocket without an answer
+// is empty.
+func (e Expected) Has(p *metric.Protocol, status string) bool {
+	n, err := strconv.Atoi(cmp.Or(status, "0"))
+	return err == nil && slices.Contains(e.Of(p), n)
 }
 
 // MaxFlows is the largest number of flows of a profile (ours): each has a schedule, VUs and

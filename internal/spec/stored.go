@@ -22,6 +22,7 @@ type stored struct {
 	Think       time.Duration `json:"think_ns,omitempty"`
 	SLOs        []SLO         `json:"slos"` // SLOs of the whole run
 	Ledger      *Ledger       `json:"ledger,omitempty"`
+	Expected    Expected      `json:"expected_statuses,omitzero"`
 	Flows       []Flow        `json:"flows,omitempty"` // with names
 	rest
 }
@@ -36,7 +37,7 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 		s.Flows = p.Flows
 	} else if len(p.Flows) > 0 {
 		f := p.Flows[0]
-		s.Scenario, s.Load, s.Timeout, s.Think, s.Ledger = f.Scenario, f.Load, f.Timeout, f.Think, f.Ledger
+		s.Scenario, s.Load, s.Timeout, s.Think, s.Ledger, s.Expected = f.Scenario, f.Load, f.Timeout, f.Think, f.Ledger, f.Expected
 	}
 	return json.Marshal(s)
 }
@@ -51,7 +52,7 @@ func (p *Profile) UnmarshalJSON(data []byte) error {
 	p.Name, p.Description, p.Flows, p.Common = s.Name, s.Description, s.Flows, s.SLOs
 	if len(s.Flows) == 0 {
 		p.Common = nil
-		p.Flows = []Flow{{Scenario: s.Scenario, Load: s.Load, Timeout: s.Timeout, Think: s.Think, SLOs: s.SLOs, Ledger: s.Ledger}}
+		p.Flows = []Flow{{Scenario: s.Scenario, Load: s.Load, Timeout: s.Timeout, Think: s.Think, SLOs: s.SLOs, Ledger: s.Ledger, Expected: s.Expected}}
 	}
 	return nil
 }

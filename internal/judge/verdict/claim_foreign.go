@@ -31,7 +31,7 @@ func foreignLimitations(p *part) (all []string) {
 			all = append(all, fmt.Sprintf("%s %s of this endpoint is judged by the workers' samples alone: with those of other senders, which may only make it worse, it would look better", c.slo.MetricText(), c.slo.Expression))
 		}
 	}
-	seen := map[string]bool{}
+	seen, protocols := map[string]bool{}, map[*metric.Protocol]bool{}
 	for _, s := range p.Plan.Profile.WholeSLOs() {
 		if s.Kind() != spec.KindSamples || !mayContribute(s.Metric) {
 			continue
@@ -39,6 +39,10 @@ func foreignLimitations(p *part) (all []string) {
 		if !seen[s.Metric] {
 			seen[s.Metric] = true
 			all = slices.Concat(all, contributors(e, s), foreignNotJudged(e, s), refusedPoints(e, s))
+			if of := metric.ProtocolOf(s.Metric); of != nil && !protocols[of] {
+				protocols[of] = true
+				all = append(all, foreignFailures(e, of)...)
+			}
 		}
 		if s.Aggregate != spec.Rate {
 			all = append(all, aroundLimit(e, s)...)
@@ -95,6 +99,46 @@ func contributors(e *evidence, s spec.SLO) (all []string) {
 			text += fmt.Sprintf("; it reported for %d of %d judged seconds", seconds, e.seconds)
 		}
 		all = append(all, text)
+	}
+	return all
+}
+
+// foreignFailures says how far what other senders call failed can be checked: their scripts
+// decide that.
+func foreignFailures(e *evidence, of *metric.Protocol) (all []string) {
+	type sender struct{ total, said, known, seen, excusable float64 }
+	senders := map[string]*sender{}
+	by := func(source string) *sender {
+		senders[source] = cmp.Or(senders[source], &sender{})
+		return senders[source]
+	}
+	for _, c := range e.contributions(of.Failed+metric.RateTotal, metric.Counter, nil) {
+		by(c.Source).total += c.Value
+	}
+	for _, c := range e.contributions(of.Failed+metric.RateOccurred, metric.Counter, nil) {
+		by(c.Source).said += c.Value
+	}
+	for _, c := range e.foreignRequests(of, nil) {
+		b := by(c.Source)
+		b.seen += c.failed
+		if c.status != "" {
+			b.known += c.Value
+		}
+		if c.status != "" && !of.Succeeds(c.status) {
+			b.excusable += c.Value
+		}
+	}
+	for _, source := range slices.Sorted(maps.Keys(senders)) {
+		b := senders[source]
+		if b.known < b.total {
+			all = append(all, fmt.Sprintf("%s decides by itself which requests have failed: of %s of %s requests the status is not known", source, number(b.total-b.known), number(b.total)))
+		}
+		if b.seen > b.said {
+			all = append(all, fmt.Sprintf("%s says that %s requests have failed: by their status %s have, and so many count", source, number(b.said), number(b.seen)))
+		}
+		if excused := b.excusable - max(b.said, b.seen); excused > 0 {
+			all = append(all, fmt.Sprintf("%s excuses %s requests with a status that is a failure", source, number(excused)))
+		}
 	}
 	return all
 }

@@ -37,6 +37,7 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 		add(fmt.Sprintf("the command line set %s to %s", key, p.Plan.Overrides[key]))
 	}
 	perFlow(loosenedByFlow)
+	perFlow(expectedStatuses)
 	add(loosened(p)...)
 	add(weighing(omitted)...)
 	add(loggedErrors(p.evidence)...)

@@ -71,7 +71,11 @@ func (e *evidence) workersAlone() *evidence {
 // diluted reports whether other senders have samples of an SLO's metric in the judged windows,
 // and the workers some of the SLO.
 func (e *evidence) diluted(s spec.SLO) bool {
-	if len(e.contributions(s.Metric, metric.Histogram, nil))+len(e.contributions(s.Metric+metric.RateTotal, metric.Counter, nil)) == 0 {
+	n := len(e.contributions(s.Metric, metric.Histogram, nil)) + len(e.contributions(s.Metric+metric.RateTotal, metric.Counter, nil))
+	if metric.IsRequestFailed(s.Metric) {
+		n += len(e.contributions(metric.ProtocolOf(s.Metric).Requests, metric.Counter, nil))
+	}
+	if n == 0 {
 		return false
 	}
 	return stats.Sum(violationsOf(e.workersAlone(), s).possible).N > 0
@@ -155,13 +159,16 @@ type foreignSecond struct {
 }
 
 func (f *foreignSamples) at(c contribution) *bounded {
-	key := foreignSecond{c.second, c.whole}
-	if f.by[key] == nil {
-		f.by[key] = &bounded{}
-	}
 	// An interval touches up to one second more than it is long.
 	f.lumped = f.lumped || c.Over.Seconds() > stats.MinBatch+1
-	return f.by[key]
+	return f.key(foreignSecond{c.second, c.whole})
+}
+
+func (f *foreignSamples) key(at foreignSecond) *bounded {
+	if f.by[at] == nil {
+		f.by[at] = &bounded{}
+	}
+	return f.by[at]
 }
 
 // addTo adds the samples to violations.
@@ -206,22 +213,63 @@ func foreignLatency(e *evidence, s spec.SLO, d *distribution) *foreignSamples {
 		f.at(c).add(float64(h.Count()), lo, hi)
 	}
 	if metric.IsRequestTime(s.Metric) {
-		for _, c := range e.contributions(metric.ProtocolOf(s.Metric).Failed+metric.RateOccurred, metric.Counter, s.Selector) {
-			f.at(c).high += c.Value
+		failed := foreignOccurrences(e, metric.ProtocolOf(s.Metric).Failed, s.Selector)
+		for at, b := range failed.by {
+			f.key(at).high += b.low
 		}
+		f.lumped = f.lumped || failed.lumped
 	}
 	return f
 }
 
-// foreignRate counts the violations of an SLO on a rate.
-func foreignRate(e *evidence, s spec.SLO) *foreignSamples {
+// foreignOccurrences counts the samples of a rate, and those that were not 0. Requests that
+// have failed by their status count as such, whatever their sender says of them.
+func foreignOccurrences(e *evidence, name string, selector []metric.Label) *foreignSamples {
 	f := &foreignSamples{by: map[foreignSecond]*bounded{}}
-	for _, c := range e.contributions(s.Metric+metric.RateTotal, metric.Counter, s.Selector) {
+	for _, c := range e.contributions(name+metric.RateTotal, metric.Counter, selector) {
 		f.at(c).n += c.Value
 	}
-	for _, c := range e.contributions(s.Metric+metric.RateOccurred, metric.Counter, s.Selector) {
-		f.at(c).add(0, c.Value, c.Value)
+	for _, c := range e.contributions(name+metric.RateOccurred, metric.Counter, selector) {
+		f.at(c).low += c.Value
 	}
+	if !metric.IsRequestFailed(name) {
+		return f
+	}
+	seen := &foreignSamples{by: map[foreignSecond]*bounded{}}
+	for _, c := range e.foreignRequests(metric.ProtocolOf(name), selector) {
+		seen.at(c.contribution).add(c.Value, c.failed, 0)
+	}
+	for at, b := range seen.by {
+		to := f.key(at)
+		to.n, to.low = max(to.n, b.n), max(to.low, b.low)
+	}
+	f.lumped = f.lumped || seen.lumped
+	return f
+}
+
+// foreignRequest are requests of another sender with one status.
+type foreignRequest struct {
+	contribution
+	status string
+	failed float64 // those that have failed by their status: all or none
+}
+
+// foreignRequests are the requests of a protocol that other senders count, by their status.
+func (e *evidence) foreignRequests(of *metric.Protocol, selector []metric.Label) (all []foreignRequest) {
+	expected := e.Plan.Profile.Flows[0].Expected
+	for _, c := range e.contributions(of.Requests, metric.Counter, selector) {
+		r := foreignRequest{contribution: c, status: c.Series.Label("status")}
+		if r.status != "" && of.Fails(r.status) && !expected.Has(of, r.status) {
+			r.failed = c.Value
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// foreignRate counts the violations of an SLO on a rate.
+func foreignRate(e *evidence, s spec.SLO) *foreignSamples {
+	f := foreignOccurrences(e, s.Metric, s.Selector)
 	for _, b := range f.by {
 		b.low = min(b.low, b.n)
 		if s.AtLeast() {

@@ -52,6 +52,8 @@ func exported(t testing.TB, source string, samples []sample, from, interval, unt
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "https://shop/pay", "scenario", "default"), h),
 			metric.CounterPoint(metric.NewSeries(metric.RequestFailed+metric.RateTotal, "", "name", "https://shop/pay", "scenario", "default"), float64(len(ms))),
 			metric.CounterPoint(metric.NewSeries(metric.RequestFailed+metric.RateOccurred, "", "name", "https://shop/pay", "scenario", "default"), failed),
+			metric.CounterPoint(metric.NewSeries(metric.Requests, "", "name", "https://shop/pay", "scenario", "default", "status", "200"), float64(len(ms))-failed),
+			metric.CounterPoint(metric.NewSeries(metric.Requests, "", "name", "https://shop/pay", "scenario", "default", "status", "500"), failed),
 		}})
 	}
 	return all
@@ -407,6 +409,56 @@ func TestForeignEndpoints(t *testing.T) {
 		r := ruleOf(t, Judge(withForeign([]spec.SLO{p95Under250}, frames...).Record()), "per-class")
 		if r.Outcome != tt.outcome || r.Limitation != tt.want {
 			t.Errorf("%s: %v, %q, want %v, %q", name, r.Outcome, r.Limitation, tt.outcome, tt.want)
+		}
+	}
+}
+
+// What another sender's script excuses has failed by its status, where it tells that, and
+// counts; where it does not, the certificate says so.
+func TestForeignExcuses(t *testing.T) {
+	failing := exported(t, "otlp/k6", append(every(1, 20), slices.Repeat([]sample{{20.5, 20, true}}, 300)...), 16, 1, 46, nil)
+	without := func(drop func(metric.Point) bool) (all []metric.Frame) {
+		for _, f := range failing {
+			f.Points = slices.DeleteFunc(slices.Clone(f.Points), drop)
+			all = append(all, f)
+		}
+		return all
+	}
+	for name, tt := range map[string]struct {
+		drop     func(metric.Point) bool
+		expected spec.Expected
+		want     Outcome
+		text     string
+	}{
+		"it says what has failed": {func(metric.Point) bool { return false }, spec.Expected{}, Fail, ""},
+		"all are expected": {
+			func(p metric.Point) bool { return p.Series.Name == metric.RequestFailed+metric.RateOccurred },
+			spec.Expected{},
+			Fail, "otlp/k6 says that 0 requests have failed: by their status 300 have, and so many count",
+		},
+		"it has no callback": {
+			func(p metric.Point) bool { return metric.WithoutRate(p.Series.Name) == metric.RequestFailed },
+			spec.Expected{},
+			Fail, "otlp/k6 says that 0 requests have failed: by their status 300 have, and so many count",
+		},
+		"the profile expects it": {
+			func(p metric.Point) bool { return p.Series.Name == metric.RequestFailed+metric.RateOccurred },
+			spec.Expected{HTTP: []int{500}},
+			Pass, "otlp/k6 excuses 300 requests with a status that is a failure",
+		},
+		"the status is not known": {
+			func(p metric.Point) bool {
+				return p.Series.Name == metric.RequestFailed+metric.RateOccurred || p.Series.Name == metric.Requests
+			},
+			spec.Expected{},
+			Pass, "otlp/k6 decides by itself which requests have failed: of 330 of 330 requests the status is not known",
+		},
+	} {
+		c := withForeign([]spec.SLO{failedUnder}, without(tt.drop)...)
+		c.Run.Plan.Profile.Flows[0].Expected = tt.expected
+		v := Judge(c.Record())
+		if s := v.SLOs[0]; s.Outcome != tt.want || tt.text != "" && !slices.Contains(v.Limitations, tt.text) {
+			t.Errorf("%s: %v, want %v with %q; %q", name, s.Outcome, tt.want, tt.text, v.Limitations)
 		}
 	}
 }

@@ -19,6 +19,11 @@ type omission struct {
 // not enter a verdict: what is in none of these is judged.
 var omissions = []omission{
 	{reason: "foreign-points", of: foreignLeftOut, run: true},
+	{reason: "excused-responses", of: excusedResponses},
+	{reason: "caught-errors", of: caughtErrors},
+	{reason: "no-request", of: silentTransactions},
+	{reason: "no-message", of: unheardTransactions},
+	{reason: "outside-transactions", of: outsideRequests, run: true},
 	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
 }
 

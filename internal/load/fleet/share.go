@@ -65,7 +65,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 			scenario["env"] = map[string]string{"ASSAY_FLOW": strconv.Itoa(n + 1)}
 		}
 		scenarios[name] = scenario
-		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: f.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: !s.Profile.Named() || f.Ledger != nil})
+		session.Flows = append(session.Flows, k6.Flow{Scenario: name, SLOs: f.SLOs, DisplacedAfter: pl.DisplacedAfter, Timeout: pl.Timeout, Ledger: !s.Profile.Named() || f.Ledger != nil, Expected: f.Expected})
 	}
 	config, err := json.Marshal(map[string]any{"scenarios": scenarios, "dns": map[string]string{"ttl": dnsTTL.String()}})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 )
@@ -55,8 +56,8 @@ type flow struct {
 
 // txnSeries are the series of transactions.
 type txnSeries struct {
-	duration, scheduled, ended, lag, displaced, lost, undone, queueing, stall, open int
-	outcomes                                                                        [4]int
+	duration, scheduled, ended, lag, displaced, lost, undone, queueing, stall, open, caught, silent, unheard int
+	outcomes                                                                                                 [4]int
 }
 
 func newAggregate(s Session) *aggregate {
@@ -87,6 +88,8 @@ func (a *aggregate) newFlow(number int, s Flow) *flow {
 		ended: counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
 		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
+		caught: counter(metric.ExcusedTransactions, "reason", metric.CaughtError), silent: counter(metric.ExcusedTransactions, "reason", metric.NoRequest),
+		unheard: counter(metric.ExcusedTransactions, "reason", metric.NoMessage),
 	}
 	for i, name := range metric.Outcomes {
 		f.outcomes[i] = counter(metric.Transactions, "outcome", name)
@@ -123,6 +126,8 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.stall(c)
 		case arrivals.Pause:
 			a.vu(c.VU).paused(c)
+		case sql.Reported:
+			a.statement(c)
 		case *httpext.Trail:
 			a.request(c)
 		case metrics.Sample: // sample of a metric that the script has made, or of a gRPC request

@@ -195,7 +195,7 @@ func TestScriptsDoNotAddToWhatK6Measures(t *testing.T) {
 	} {
 		a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment"}}})
 		s := metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: m, Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment")}, Time: time.Now(), Value: 1}
-		a.add([]metrics.SampleContainer{metrics.Samples{s}, k.trail(time.Now(), "pay", "1", time.Second, false)})
+		a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Scenario: "payment", VU: "1"}, metrics.Samples{s}, k.trail(time.Now(), "pay", "1", time.Second, false)})
 		if err := a.take(1 << 62).refused; err != nil {
 			t.Errorf("%s of k6: %v", m.Name, err)
 		}

@@ -22,6 +22,7 @@ const maxClassBytes = 60
 // class: k6 has a single code for the errors of opening a socket, and none for a
 // connection that was closed.
 var errorTexts = []struct{ text, class string }{
+	{"101 Switching Protocols", "HTTP 101"},
 	{"too many open files", metric.ErrorOpenFiles},
 	{answer.Crowded, metric.ErrorAnswers},
 	{answer.TooLarge, metric.ErrorAnswerSize},

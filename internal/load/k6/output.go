@@ -43,6 +43,7 @@ type Flow struct {
 	DisplacedAfter time.Duration `json:"displaced_after_ns"`
 	Timeout        time.Duration `json:"timeout_ns"`
 	Ledger         bool          `json:"ledger"` // what it acknowledges is recorded
+	Expected       spec.Expected `json:"expected_statuses,omitzero"`
 }
 
 const (

@@ -1,7 +1,6 @@
 package k6
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type call struct {
 }
 
 // expectedTag is the tag by which a script names the statuses, with commas between them, of
-// calls that did not fail.
+// calls that did not fail, as far as they are answers.
 const expectedTag = "expected_status"
 
 // calls are the protocols other than HTTP, by the duration of their requests.
@@ -104,7 +103,8 @@ func (a *aggregate) call(of *call, all []metrics.Sample, end time.Time, took tim
 	}
 	r := requestResult{}
 	if of.ownTag == "" || tags.get(of.ownTag) != "" {
-		r.failed = !slices.Contains(strings.Split(cmp.Or(tags.get(expectedTag), of.Succeeded), ","), tags.status)
+		names := tags.get(expectedTag)
+		r = a.result(of.Protocol, names != "" && !slices.Contains(strings.Split(names, ","), tags.status) || names == "" && !of.Succeeds(tags.status))
 		added(of.failed, boolToFloat(r.failed))
 	}
 	a.requestEnded(of.Protocol, all, r, end, took)

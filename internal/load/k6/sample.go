@@ -18,7 +18,12 @@ import (
 func (a *aggregate) request(c *httpext.Trail) {
 	if all := c.GetSamples(); len(all) > 0 {
 		a.index.find(all[0].TimeSeries, a)
-		a.requestEnded(metric.HTTP, all, requestResult{failed: c.Failed.Valid && c.Failed.Bool}, c.EndTime, c.Blocked+c.ConnDuration+c.Duration)
+		// A VU waits for its requests, and k6 reports none that is interrupted.
+		if v := a.index.last.vu; v != nil && !v.inTransaction {
+			a.refused = errForeignVU
+		}
+		r := a.result(metric.HTTP, c.Failed.Valid && c.Failed.Bool)
+		a.requestEnded(metric.HTTP, withFailure(all, r.failed), r, c.EndTime, c.Blocked+c.ConnDuration+c.Duration)
 	}
 }
 
@@ -35,6 +40,11 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 			a.bucket(second).count(i, 1)
 			v.noteError(i)
 		}
+	} else {
+		a.outsideRequest(second, r.failed)
+	}
+	if r.excused != nil {
+		a.bucket(second).count(*r.excused, 1)
 	}
 	if r.failed {
 		if tags.class < 0 {
@@ -69,6 +79,11 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	}
 	if v != nil && v.inTransaction {
 		second = v.second
+	}
+	if v != nil {
+		v.sent = v.sent || to.sent
+		v.asked = v.asked || to.message
+		v.heard = v.heard || to.message && s.Metric.Name == metrics.WSMessagesReceivedName
 	}
 	b := a.bucket(second)
 	*to.total++

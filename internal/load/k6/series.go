@@ -63,6 +63,8 @@ type mapping struct {
 	slos     []int  // indexes into seriesIndex.slos
 	flow     int    // number of the scenario, or outside
 	call     *call  // call that each sample belongs to; nil: none
+	sent     bool   // each is a statement, or an opening of a connection
+	message  bool   // each is a message of a WebSocket
 	span     bool   // its samples are times of a part of the script, which may think
 	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run
@@ -182,6 +184,8 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		return s
 	}
 	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName
+	s.message = name == metrics.WSMessagesSentName || name == metrics.WSMessagesReceivedName
+	s.sent = name == sql.DurationMetric || name == sql.ConnectingMetric
 	if name == sql.ErrorsMetric {
 		s.class = c.scriptClass(c.last)
 	}

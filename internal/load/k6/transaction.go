@@ -27,6 +27,15 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	b.count(f.outcomes[outcome], 1)
 	if outcome == arrivals.Completed {
 		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
+		if v.classified {
+			b.count(f.caught, 1)
+		}
+		if !v.sent {
+			b.count(f.silent, 1)
+		}
+		if v.asked && !v.heard {
+			b.count(f.unheard, 1)
+		}
 	}
 	if class := transactionClass(outcome, v); class != "" {
 		i := a.index.errorClass(t.Scenario, metric.AtClient, class)
@@ -101,6 +110,8 @@ type vu struct {
 	last          time.Duration // end of its last request, or else its begin; since t0
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
+	sent          bool          // it sent a request or a statement
+	asked, heard  bool          // it sent messages by WebSockets, and received some
 	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
 	requests      int           // number of requests that have ended
 	redirects     int           // in a row
@@ -113,6 +124,7 @@ type vu struct {
 // requestResult is the outcome of a request.
 type requestResult struct {
 	failed      bool
+	excused     *int          // series of its excuse, as it has not failed although its status is a failure; nil: it has none
 	byGenerator bool          // it failed without a response while the generator stalled, or had no memory for the response
 	stalled     time.Duration // time for which the generator stalled while it was open
 }
@@ -148,6 +160,7 @@ func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 func (v *vu) request(end time.Duration, r requestResult, redirect bool) (loop bool) {
 	v.last = end
 	v.requests++
+	v.sent = true
 	if redirect {
 		v.redirects++
 	} else {

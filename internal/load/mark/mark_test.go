@@ -3,6 +3,7 @@ package mark
 import (
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"sync"
 	"testing"
@@ -184,4 +185,22 @@ func mustURL(text string) *url.URL {
 func (i ids) of(number int64) (id TraceID) {
 	i.set(&id, number)
 	return id
+}
+
+// An answer of 101, for which k6 would throw without a trace, is a request without an answer.
+func TestSwitchedProtocolsIsNoAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Upgrade", "other")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}))
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&transport{next: http.DefaultTransport, marks: newMarks()}).RoundTrip(request)
+	if err == nil {
+		resp.Body.Close()
+		t.Errorf("the answer %s is handed on", resp.Status)
+	}
 }

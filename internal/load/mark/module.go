@@ -1,6 +1,7 @@
 package mark
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -63,6 +64,8 @@ type transport struct {
 	dumped bool // answers are, by k6's option httpDebug
 }
 
+var errSwitched = errors.New("the answer is 101 Switching Protocols, which k6/http does not support")
+
 // RoundTrip marks and sends a request. The headers are of this request alone: k6 makes
 // them for it, and net/http copies those of a redirect before the first hop is sent.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -74,8 +77,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		of.Mark(r.Header)
 	}
 	resp, err := t.next.RoundTrip(r)
-	if err == nil {
-		answer.Limit(resp, t.dumped)
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	// k6 throws for this answer, and does not report the request.
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		return nil, errSwitched
+	}
+	answer.Limit(resp, t.dumped)
+	return resp, nil
 }

@@ -7,11 +7,17 @@ import (
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
 
+	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/database"
 )
 
-// ErrorsMetric counts errors of connections and statements, with the tags class and code.
-const ErrorsMetric = "sql_errors"
+// Names of metrics. ErrorsMetric counts errors of connections and statements, with the tags
+// class and code.
+const (
+	ErrorsMetric     = "sql_errors"
+	DurationMetric   = "sql_duration"
+	ConnectingMetric = "sql_connecting"
+)
 
 // sqlMetrics are the metrics of the module. The tag name of sql_duration is exec, query,
 // begin, commit, rollback or prepare.
@@ -30,8 +36,8 @@ func registerMetrics(r *metrics.Registry) (*sqlMetrics, error) {
 		kind metrics.MetricType
 		unit metrics.ValueType
 	}{
-		{"sql_connecting", &m.connecting, metrics.Trend, metrics.Time},
-		{"sql_duration", &m.duration, metrics.Trend, metrics.Time},
+		{ConnectingMetric, &m.connecting, metrics.Trend, metrics.Time},
+		{DurationMetric, &m.duration, metrics.Trend, metrics.Time},
 		{"sql_failed", &m.failed, metrics.Rate, metrics.Default},
 		{ErrorsMetric, &m.errors, metrics.Counter, metrics.Default},
 	} {
@@ -64,4 +70,30 @@ func (m *sqlMetrics) sent(vu modules.VU, of *metrics.Metric, what string, tags m
 		samples = append(samples, sample(m.errors, all.With("class", failure.Class).With("code", failure.Code), 1))
 	}
 	metrics.PushIfNotDone(vu.Context(), state.Samples, samples)
+}
+
+// Reported is a statement that a script has sent by k6/x/sql, which has no metrics, as our output
+// gets it.
+type Reported struct {
+	Tags  *metrics.TagSet // those of its VU
+	Class string          // class of its error; empty: it has none
+}
+
+// GetSamples is empty: only our output reads it.
+func (Reported) GetSamples() []metrics.Sample { return nil }
+
+// reporter reports the statements that are sent to the database of a DSN.
+func reporter(dsn string) func(modules.VU, error) {
+	dialect := databases.Of(dsn).Dialect()
+	return func(vu modules.VU, err error) {
+		state := vu.State()
+		if state == nil { // in the init context
+			return
+		}
+		s := Reported{Tags: state.Tags.GetCurrentValues().Tags}
+		if err != nil {
+			s.Class = dialect.Classify(err).Class
+		}
+		metrics.PushIfNotDone(vu.Context(), state.Samples, s)
+	}
 }

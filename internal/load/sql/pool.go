@@ -138,7 +138,7 @@ func Register() {
 	}
 	// Under the name that k6/x/sql/driver/postgres looks for.
 	dbsql.Register("postgres", pgxDriver{})
-	xk6sql.Register("mysql", "postgres")
+	xk6sql.Register(reporter, "mysql", "postgres")
 	modules.Register(ImportPath, root{})
 }
 

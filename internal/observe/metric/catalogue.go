@@ -98,6 +98,9 @@ var catalogue = []Descriptor{
 		Name: ErrorsByClass, Kind: Counter, Sources: []string{SourceWorker, SourceService}, Labels: []string{"where", "class", "scenario"}, View: "error.count",
 		Text: "errors by who noticed them (client, script, service) and by class, such as connection refused, HTTP 503, too many connections; those that the service counts have no scenario",
 	},
+	{Name: ExcusedRequests, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "protocol", "status", "by"}, Text: "requests with a status that is a failure, which the script or the profile (by) expects, so that they have not failed"},
+	{Name: ExcusedTransactions, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "reason"}, Text: "completed transactions in which a statement failed or the script counted an error (caught error), that sent no request and no statement (no request), or that sent messages by WebSockets and received none (no message)"},
+	{Name: OutsideRequests, Kind: Counter, Sources: byWorker, Labels: []string{"outcome"}, Text: "requests that belong to no transaction, such as those of setup(), by their outcome: completed, failed"},
 
 	// By the second in which each part ended, to compare with the metrics of service
 	// and database, which count by the second of their work.

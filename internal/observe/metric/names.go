@@ -29,6 +29,9 @@ const (
 	Judged                = "slo_samples"
 	OpenRequests          = "open_requests"
 	ErrorsByClass         = "errors_by_class"
+	ExcusedRequests       = "excused_requests"
+	ExcusedTransactions   = "excused_transactions"
+	OutsideRequests       = "outside_requests"
 
 	EndedIterations    = "ended_iterations"
 	EndedTransactions  = "ended_transactions"
@@ -201,6 +204,19 @@ const (
 	Failed    = "failed"
 	TimedOut  = "timed_out"
 	Dropped   = "dropped"
+)
+
+// Values of the label by of excused_requests: who expects the status.
+const (
+	ByScript  = "script"
+	ByProfile = "profile"
+)
+
+// Values of the label reason of excused_transactions.
+const (
+	CaughtError = "caught error"
+	NoRequest   = "no request"
+	NoMessage   = "no message"
 )
 
 // Outcomes lists every outcome; each scheduled transaction has exactly one.

@@ -2,7 +2,10 @@
 
 package metric
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Protocol is how the requests of one protocol are measured: whatever counts, splits by
 // endpoint or judges requests asks the table of protocols. An endpoint is the label name of
@@ -16,8 +19,12 @@ type Protocol struct {
 	Times  []string
 	Parts  int
 	Failed string // rate; a script may except requests
-	// Succeeded is the status of a request that succeeded. Empty: k6 itself decides.
-	Succeeded string
+	// Succeeds reports whether a request with this status has succeeded, unless its script
+	// says that it has not.
+	Succeeds func(status string) bool
+	// Fails reports whether a request with this status has failed whatever its script expects,
+	// as it had no answer, or the server's own failure as one. Only a profile may expect it.
+	Fails func(status string) bool
 	// Unanswered are the statuses of requests without an answer, which the generator may
 	// have caused.
 	Unanswered []string
@@ -41,17 +48,35 @@ const (
 var (
 	HTTP = &Protocol{
 		Name: "HTTP", Requests: Requests, Failed: RequestFailed, Unanswered: []string{"0"}, Parts: 3,
-		Times: []string{RequestDuration, RequestSending, RequestWaiting, RequestReceiving, RequestBlocked, RequestConnecting, RequestTLS},
+		Times:    []string{RequestDuration, RequestSending, RequestWaiting, RequestReceiving, RequestBlocked, RequestConnecting, RequestTLS},
+		Succeeds: func(status string) bool { n := statusNumber(status); return n >= 100 && n < 400 },
+		// A status that HTTP does not define is a 5xx to a client (RFC 9110, 15).
+		Fails: func(status string) bool { n := statusNumber(status); return status != "" && (n < 100 || n >= 500) },
 	}
 	GRPC = &Protocol{
 		Name: "gRPC", Requests: "grpc_reqs", Failed: "grpc_req_failed", Times: []string{"grpc_req_duration"},
-		Succeeded: "0", Unanswered: []string{"1", "4", "14"}, // canceled, deadline exceeded, unavailable
+		Unanswered: []string{"1", "4", "14"}, // canceled, deadline exceeded, unavailable
+		Succeeds:   func(status string) bool { return status == "0" },
+		Fails:      func(status string) bool { return !slices.Contains(grpcAnswers, status) },
 	}
 	WebSocket = &Protocol{
 		Name: "WebSocket", Requests: "ws_sessions", Failed: "ws_failed", Times: []string{"ws_connecting"},
-		Succeeded: "101", Unanswered: []string{""},
+		Unanswered: []string{""},
+		Succeeds:   func(status string) bool { return status == "101" },
+		Fails:      func(status string) bool { return status != "101" },
 	}
 )
+
+// grpcAnswers are the statuses of gRPC that are answers: OK, and those that say what is wrong
+// with the call. All others mean that the server failed (OpenTelemetry's semantic conventions
+// for gRPC), or that the caller has given up.
+var grpcAnswers = []string{"0", "3", "5", "6", "7", "8", "9", "10", "11", "16"}
+
+// statusNumber is a status as a number; 0 if it is none.
+func statusNumber(status string) int {
+	n, _ := strconv.Atoi(status)
+	return n
+}
 
 // Protocols lists the protocols.
 var Protocols = []*Protocol{HTTP, GRPC, WebSocket}

@@ -16,10 +16,13 @@ import (
 // registered before the first script runs.
 var drivers = map[*sobek.Symbol]string{}
 
+// Reporter makes, for the database of a DSN, what is called after each statement of a VU.
+type Reporter func(dsn string) func(vu modules.VU, err error)
+
 // Register registers the module k6/x/sql, and one for each named driver of database/sql.
 // The default export of a driver's module is what open() takes.
-func Register(names ...string) {
-	modules.Register("k6/x/sql", rootModule{})
+func Register(reporter Reporter, names ...string) {
+	modules.Register("k6/x/sql", rootModule{reporter})
 	for _, name := range names {
 		id := sobek.NewSymbol(name)
 		drivers[id] = name
@@ -37,13 +40,18 @@ func (m driverModule) NewModuleInstance(modules.VU) modules.Instance { return m 
 func (m driverModule) Exports() modules.Exports { return modules.Exports{Default: m.id} }
 
 // rootModule is the module of all VUs.
-type rootModule struct{}
+type rootModule struct{ reporter Reporter }
 
 // NewModuleInstance makes the module of a VU.
-func (rootModule) NewModuleInstance(vu modules.VU) modules.Instance { return &module{vu} }
+func (r rootModule) NewModuleInstance(vu modules.VU) modules.Instance {
+	return &module{vu, r.reporter}
+}
 
 // module is the module of one VU.
-type module struct{ vu modules.VU }
+type module struct {
+	vu       modules.VU
+	reporter Reporter
+}
 
 // Exports are the exports of the module.
 func (m *module) Exports() modules.Exports {
@@ -76,13 +84,14 @@ func (m *module) Open(driver sobek.Value, dsn string, o *options) (*Database, er
 	if err != nil {
 		return nil, err
 	}
-	return &Database{db, m.vu}, nil
+	return &Database{db, m.vu, m.reporter(dsn)}, nil
 }
 
 // Database is a pool of connections.
 type Database struct {
-	db *sql.DB
-	vu modules.VU
+	db     *sql.DB
+	vu     modules.VU
+	report func(modules.VU, error)
 }
 
 // Query returns the rows of a statement.
@@ -98,12 +107,18 @@ func (d *Database) QueryWithTimeout(timeout, query string, args ...any) (rows []
 
 // Exec executes a statement without rows.
 func (d *Database) Exec(query string, args ...any) (sql.Result, error) {
-	return d.db.ExecContext(d.vu.Context(), query, args...)
+	return d.exec(d.vu.Context(), query, args)
 }
 
 // ExecWithTimeout is Exec within a time, like "10s".
 func (d *Database) ExecWithTimeout(timeout, query string, args ...any) (r sql.Result, err error) {
-	err = d.within(timeout, func(ctx context.Context) (err error) { r, err = d.db.ExecContext(ctx, query, args...); return err })
+	err = d.within(timeout, func(ctx context.Context) (err error) { r, err = d.exec(ctx, query, args); return err })
+	return r, err
+}
+
+func (d *Database) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
+	r, err := d.db.ExecContext(ctx, query, args...)
+	d.report(d.vu, err)
 	return r, err
 }
 
@@ -120,7 +135,8 @@ func (d *Database) within(timeout string, do func(context.Context) error) error 
 	return do(ctx)
 }
 
-func (d *Database) query(ctx context.Context, query string, args []any) ([]map[string]any, error) {
+func (d *Database) query(ctx context.Context, query string, args []any) (all []map[string]any, err error) {
+	defer func() { d.report(d.vu, err) }()
 	rows, err := d.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -134,7 +150,7 @@ func (d *Database) query(ctx context.Context, query string, args []any) ([]map[s
 	for i := range values {
 		pointers[i] = &values[i]
 	}
-	all := []map[string]any{}
+	all = []map[string]any{}
 	for rows.Next() {
 		if err := rows.Scan(pointers...); err != nil {
 			return nil, err
