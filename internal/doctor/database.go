@@ -395,7 +395,7 @@ func isLocal(ctx context.Context, address string) bool {
 // itself could lock rows of the service, although it finds none.
 func tryLedger(ctx context.Context, db database.Store, l spec.Ledger, run string) (tried Ledger) {
 	tried.Read = within(ctx, ledgerTimeout, func(ctx context.Context) error {
-		return ledger.Read(ctx, db, l.Persisted, run, func(ledger.Entry) error { return nil })
+		return (&ledger.Query{Run: run, SQL: l.Persisted}).Read(ctx, db, func(ledger.Entry) error { return nil })
 	})
 	if tried.Read == nil && len(l.Cleanup) > 0 {
 		tried.Clean = within(ctx, ledgerTimeout, func(ctx context.Context) error {

@@ -37,8 +37,10 @@ const (
 
 // flowLedger is the ledger of one of the profile's flows.
 type flowLedger struct {
-	flow int // its number in the profile, from 0
+	flow int    // its number in the profile, from 0
+	name string // empty: the only one
 	*spec.Ledger
+	query ledger.Query // for the persisted side
 }
 
 // reconciler reads persisted identities from the database after the load, compares them
@@ -60,7 +62,7 @@ func newReconciler(o *Options) *reconciler {
 	l := &reconciler{run: o.ID, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit, timeout: queryTimeout}
 	for i, of := range o.Profile.Flows {
 		if of.Ledger != nil {
-			l.ledgers = append(l.ledgers, flowLedger{i, of.Ledger})
+			l.ledgers = append(l.ledgers, flowLedger{flow: i, name: of.Name, Ledger: of.Ledger})
 		}
 	}
 	for _, s := range o.Profile.AllSLOs() {
@@ -117,10 +119,13 @@ func (l *reconciler) compare(ctx context.Context, db database.Store, w *record.W
 		return record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}, w.RemovePersisted()
 	case errors.As(err, &unread):
 		return record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}, w.RemovePersisted()
-	case errors.Is(err, errUnfinished):
-		return record.LedgerFact{State: record.StateOK, Unfinished: true, Reason: err.Error()}, nil
 	}
-	return record.LedgerFact{State: record.StateOK}, err
+	fact := record.LedgerFact{State: record.StateOK}
+	if errors.Is(err, errUnfinished) {
+		fact.Unfinished, fact.Reason, err = true, err.Error(), nil
+	}
+	l.describe(ctx, db, &fact)
+	return fact, err
 }
 
 // open opens the database, and reaches it.
@@ -240,17 +245,46 @@ func (l *reconciler) read(ctx context.Context, db database.Store, w *record.Writ
 	}
 }
 
-// poll reads the persisted transactions once, and compares them.
+// poll reads the persisted transactions once, and compares them. Where acknowledged ones seem to
+// be missing, and there are rows of others, it reads the identities as most were acknowledged.
 func (l *reconciler) poll(ctx context.Context, db database.Store, w *record.Writer) (c ledger.Comparison, err error) {
+	if err := l.readRows(ctx, db, w); err != nil {
+		return c, err
+	}
+	c, err = w.CompareLedger()
+	reread := false
+	for i := range l.ledgers {
+		of := &l.ledgers[i]
+		if found := c.Of(of.flow); err != nil || found.Missing == 0 || found.Unacknowledged == 0 {
+			continue
+		}
+		var best ledger.Reading
+		best, err = of.query.BestReading(func(visit func(ledger.Hash)) error { return w.EachAcknowledged(of.flow, visit) })
+		reread = reread || best.Name != of.query.Reading.Name
+		of.query.Reading = best
+	}
+	if err != nil || !reread {
+		return c, err
+	}
+	if err := l.readRows(ctx, db, w); err != nil {
+		return c, err
+	}
+	return w.CompareLedger()
+}
+
+// readRows reads the persisted transactions into the record.
+func (l *reconciler) readRows(ctx context.Context, db database.Store, w *record.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	const each = 1024
 	idle := time.AfterFunc(l.timeout, func() { cancel(context.DeadlineExceeded) })
 	defer idle.Stop()
 	rows := 0
-	err = w.Persisted(func(add func(ledger.Entry) error) error {
-		for _, of := range l.ledgers {
-			err := ledger.Read(ctx, db, of.Persisted, l.run, func(e ledger.Entry) error {
+	err := w.Persisted(func(add func(ledger.Entry) error) error {
+		for i := range l.ledgers {
+			of := &l.ledgers[i]
+			of.query.Run, of.query.SQL = l.run, of.Persisted
+			err := of.query.Read(ctx, db, func(e ledger.Entry) error {
 				if rows++; rows%each == 0 {
 					idle.Reset(l.timeout)
 				}
@@ -267,10 +301,41 @@ func (l *reconciler) poll(ctx context.Context, db database.Store, w *record.Writ
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &ledger.ReadError{Err: context.Cause(ctx)} // database/sql says that it was cancelled
 	}
-	if err != nil {
-		return c, err
+	return err
+}
+
+// describe adds to a fact what was read, and by which clock.
+func (l *reconciler) describe(ctx context.Context, db database.Store, fact *record.LedgerFact) {
+	fact.ReadAt = time.Now().UTC()
+	ctx, cancel := context.WithTimeout(ctx, database.ConnectTimeout)
+	defer cancel()
+	for _, zone := range db.Zones(ctx) {
+		if zone != 0 {
+			fact.ZoneSeconds = append(fact.ZoneSeconds, int64(zone/time.Second))
+		}
 	}
-	return w.CompareLedger()
+	if clock := db.Facts(ctx).Clock; clock.Known {
+		ms := float64(clock.Ahead) / float64(time.Millisecond)
+		fact.ClockMs, fact.ClockWithinMs = &ms, float64(clock.Uncertainty)/float64(time.Millisecond)
+	}
+	for _, of := range l.ledgers {
+		for len(fact.Forms) <= of.flow {
+			fact.Forms = append(fact.Forms, ledger.Forms{})
+		}
+		fact.Forms[of.flow] = of.query.Forms
+		note := func(format string, args ...any) {
+			fact.Notes = append(fact.Notes, spec.NameOf(of.name, fmt.Sprintf(format, args...)))
+		}
+		if n := of.query.Undated; n > 0 {
+			note("rows without a time count as not persisted: %d, the first of which has the identity with the hash %x", n, of.query.Example)
+		}
+		if n := of.query.Unnamed; n > 0 {
+			note("rows without an identity, which are of no acknowledged transaction: %d", n)
+		}
+		if name := of.query.Reading.Name; name != "" {
+			note("stored identities are read as %s", name)
+		}
+	}
 }
 
 const (

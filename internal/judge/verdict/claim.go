@@ -38,7 +38,7 @@ func claim(p *part, v Verdict) string {
 	case Pass:
 		return fmt.Sprintf("%s%s sustained %s within all %d SLOs, %s (%s).", countedFirst(p, v.SLOs), name, load, len(v.SLOs), bases(v.SLOs, p.seconds), where)
 	case LostWrite:
-		text = fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted", name, p.Ledger.Missing, p.Ledger.Acknowledged)
+		text = fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted", name, lostWrites(p.Run), p.Ledger.Acknowledged)
 	case Fail:
 		text = fmt.Sprintf("%s did not sustain %s: %s", name, load, failReason(p, v))
 	case Inconclusive:

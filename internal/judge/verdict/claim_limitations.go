@@ -53,6 +53,10 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	case l.Reason != "":
 		add("ledger: " + l.Reason)
 	}
+	for _, note := range p.Facts.Ledger.Notes {
+		add("ledger: " + note)
+	}
+	perFlow(ledgerLimitations)
 	perFlow(foreignLimitations)
 	add(pushedLimitations(p.evidence)...)
 	if others := contradicted(p.evidence, false); len(others) > 0 {

@@ -25,6 +25,8 @@ var omissions = []omission{
 	{reason: "no-message", of: unheardTransactions},
 	{reason: "outside-transactions", of: outsideRequests, run: true},
 	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
+	{reason: "repeated-acknowledgements", of: repeatedLeftOut},
+	{reason: "early-rows", of: earlyLeftOut},
 }
 
 // leftOut lists what did not enter a verdict, in the order of the table.

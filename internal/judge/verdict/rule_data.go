@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"assay.dev/assay/certificate"
@@ -114,6 +115,10 @@ func data(p *part) Rule {
 		}
 	}
 	r.Observed, r.Outcome = new(float64(len(without))), passOrInvalid(len(without) == 0 || downgraded)
+	if all := doubts(p.Run); len(without) == 0 && len(all) > 0 && lostWrites(p.Run) == 0 && !p.Facts.Ledger.Unfinished {
+		r.Outcome, r.Detail, r.Advice = Invalid, all[0].why, all[0].advice // whether or not an SLO judges the ledger
+		return r
+	}
 	if len(without) == 0 {
 		r.Detail = fmt.Sprintf("each of %d SLOs has data", len(p.slos))
 		return r
@@ -122,6 +127,9 @@ func data(p *part) Rule {
 	if ledger && p.Facts.Ledger.State != record.StateOK {
 		r.Detail += "; the ledger was not read back: " + cmp.Or(p.Facts.Ledger.Reason, "no reason given")
 		r.Advice = "Make the persisted transactions readable (--db, and the profile's query), then run again."
+	} else if why, advice := whyNoLedger(p); ledger && why != "" {
+		r.Detail = why + ": no verdict on " + strings.TrimPrefix(r.Detail, "no data for ")
+		r.Advice = advice
 	} else if ledger {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}

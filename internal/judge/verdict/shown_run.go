@@ -52,6 +52,9 @@ func describeLedger(e *evidence) *Ledger {
 		return nil
 	}
 	lag := func(q float64) *float64 { return known(c.Lag(q)) }
+	if misdated(e.Run) != "" {
+		lag = func(float64) *float64 { return nil }
+	}
 	return &Ledger{
 		Acknowledged: c.Acknowledged, Persisted: c.Persisted,
 		Missing: c.Missing, Duplicated: c.Duplicated, Unacknowledged: c.Unacknowledged,

@@ -25,13 +25,19 @@ func judgeLedger(p *part, s spec.SLO) SLO {
 	}
 	out.Observed, out.Samples, out.Violations = new(float64(count)), &samples, &count
 	out.Outcome = ledgerOutcome(p.evidence, float64(count) == s.Bound)
-	if s.Count == "missing" && out.Outcome == Fail && p.Facts.Ledger.Unfinished {
+	switch {
+	case s.Count != "missing" || out.Outcome != Fail:
+	case p.Facts.Ledger.Unfinished:
 		out.Outcome = Inconclusive // they may only be late, which persist_lag judges
+	case count > 0 && lostWrites(p.Run) == 0:
+		out.Outcome = Invalid
 	}
 	return out
 }
 
-// judgePersistLag counts a missing transaction as a violation: its lag is infinite.
+// judgePersistLag counts a missing transaction as a violation: its lag is infinite. Which clock
+// has dated the rows is not known: it may be the database's, or the service's, so that a verdict
+// must hold by both.
 func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
 	if e.Ledger == nil {
@@ -41,16 +47,32 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	if n == 0 {
 		return out
 	}
-	out.Observed = known(e.Ledger.Lag(quantileOf(s)))
-	broken := e.Ledger.Missing
-	for millis, identities := range e.Ledger.Lags {
-		if s.Violates(float64(millis)) {
-			broken += identities
+	allowed, lost, misdated := allowedViolations(s, n), lostWrites(e.Run), misdated(e.Run) != ""
+	late := func(ahead float64) (n int64) {
+		for millis, identities := range e.Ledger.Lags {
+			if s.Violates(max(0, float64(millis)-ahead)) {
+				n += identities
+			}
 		}
+		return n
 	}
-	allowed := allowedViolations(s, n)
-	out.Samples, out.Violations, out.Allowed = &n, &broken, &allowed
-	out.Outcome = ledgerOutcome(e, broken <= allowed)
+	least, most := late(0), late(0)
+	if ahead := clockAhead(e.Run, s.Bound); ahead != 0 {
+		least, most = min(least, late(ahead)), max(most, late(ahead))
+	}
+	least, most = least+lost, most+e.Ledger.Missing
+	if misdated {
+		least, most = lost, n
+	} else {
+		out.Observed = known(e.Ledger.Lag(quantileOf(s)))
+	}
+	out.Samples, out.Violations, out.Allowed = &n, &most, &allowed
+	switch {
+	case most <= allowed:
+		out.Outcome = ledgerOutcome(e, true)
+	case least > allowed:
+		out.Violations, out.Outcome = &least, Fail
+	}
 	return out
 }
 

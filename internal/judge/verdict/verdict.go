@@ -124,7 +124,7 @@ func worst(r record.Run, slos []SLO, rules []Rule) Outcome {
 	for _, rule := range rules {
 		all = Worse(all, rule.Outcome)
 	}
-	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished { // an acknowledged write was lost
+	if lostWrites(r) > 0 && !r.Facts.Ledger.Unfinished { // an acknowledged write was lost
 		all = Worse(all, LostWrite)
 	}
 	return all

@@ -42,13 +42,27 @@ type arrivalsExecutor struct {
 // NewExecutor makes the executor.
 func (c *executorConfig) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
+	runner, numbered := state.Test.Runner.(numbering) // by the executor of another flow
+	if !numbered {
+		runner = numbering{state.Test.Runner}
+		state.Test.Runner = runner
+	}
 	// Before any VU is made and setup() runs.
-	egress, err := c.process.guard(state.Test.Runner, c.Parameters.Hosts)
+	egress, err := c.process.guard(runner.Runner, c.Parameters.Hosts)
 	return &arrivalsExecutor{
 		BaseExecutor: executor.NewBaseExecutor(c, state, log),
 		config:       c, state: state, egress: egress,
 		stripe: Stripe{Start: start, Offsets: offsets},
 	}, err
+}
+
+// numbering is k6's runner, whose VUs have numbers of their own in the whole fleet. Scripts make
+// identities of __VU and __ITER, and k6 numbers the VUs of each process from 1.
+type numbering struct{ lib.Runner }
+
+// NewVU makes a VU, whose __VU is its vu.idInTest.
+func (n numbering) NewVU(ctx context.Context, _, inTest uint64, out chan<- metrics.SampleContainer) (lib.InitializedVU, error) {
+	return n.Runner.NewVU(ctx, inTest, inTest, out)
 }
 
 // Init registers the worker once its script and VUs are initialised, with all metrics

@@ -19,6 +19,7 @@ import (
 const (
 	acknowledgedMetric = "ledger_acknowledged"
 	acknowledgedKey    = "ledger_id"
+	roundedKey         = "ledger_rounded" // the identity is a number that JavaScript does not hold exactly
 )
 
 // aggregate folds samples into one-second buckets. One goroutine adds samples, those

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/internal/load/answer"
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/mask"
+	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 )
 
@@ -97,6 +98,21 @@ func (c *seriesIndex) errorClass(scenario, where, class string) int {
 	}
 	if c.count[metric.ErrorsByClass]++; c.count[metric.ErrorsByClass] > metric.MaxSeries {
 		s = of(metric.ErrorOther)
+	}
+	return c.add(s, metric.Counter)
+}
+
+// form is the series of acknowledged identities of a form, of which there may be few.
+func (c *seriesIndex) form(scenario, form string) int {
+	of := func(form string) metric.Series {
+		return metric.Of(metric.AcknowledgedForms, "form", form, "scenario", scenario)
+	}
+	s := of(form)
+	if i, ok := c.byKey[s.Key()]; ok {
+		return i
+	}
+	if c.count[metric.AcknowledgedForms]++; c.count[metric.AcknowledgedForms] > len(c.flows)*ledger.MaxForms {
+		s = of(ledger.OtherForms)
 	}
 	return c.add(s, metric.Counter)
 }

@@ -2,6 +2,7 @@ package k6
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,5 +135,37 @@ func TestAcknowledgedByFlow(t *testing.T) {
 		if !slices.Equal(got, c.want) || (taken.refused == errStray) != c.stray {
 			t.Errorf("%s: of flows %v, refused %v; want %v, stray %t", name, got, taken.refused, c.want, c.stray)
 		}
+	}
+}
+
+// The forms of acknowledged identities are counted, and a rounded number ends the run.
+func TestAcknowledgedForms(t *testing.T) {
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "a", Ledger: true}}})
+	tags := k.registry.RootTagSet().With("scenario", "a").With(arrivals.VUTag, "1")
+	acknowledged := k.registry.MustNewMetric(acknowledgedMetric, metrics.Counter)
+	add := func(metadata map[string]string) {
+		a.add([]metrics.SampleContainer{metrics.Samples{{
+			TimeSeries: metrics.TimeSeries{Metric: acknowledged, Tags: tags}, Time: time.Now(), Value: 1, Metadata: metadata,
+		}}})
+	}
+	for i := range 100 {
+		add(map[string]string{acknowledgedKey: strings.Repeat("x", min(i, 40)+1)})
+	}
+	taken := a.take(1 << 62)
+	count := map[string]float64{}
+	for _, b := range taken.buckets {
+		for _, p := range b.points(taken.series, taken.kinds) {
+			if p.Series.Name == metric.AcknowledgedForms {
+				count[p.Series.Label("form")] += p.Value
+			}
+		}
+	}
+	if len(count) != ledger.MaxForms+1 || count["1 characters, a-z"] != 1 || count[ledger.OtherForms] != 100-ledger.MaxForms || taken.refused != nil {
+		t.Errorf("%v, refused %v", count, taken.refused)
+	}
+	add(map[string]string{acknowledgedKey: "9007199254740992", roundedKey: "yes"})
+	if taken := a.take(1 << 62); taken.refused != errRounded {
+		t.Errorf("refused %v", taken.refused)
 	}
 }

@@ -178,6 +178,9 @@ func boolToFloat(yes bool) float64 {
 // errStray ends a run: what was acknowledged could not be compared.
 var errStray = errors.New("ack() was called in setup() or teardown(): in a profile with flows only their transactions have a ledger")
 
+// errRounded ends a run: the identities are not those of the target.
+var errRounded = errors.New("ack() was given a Number that JavaScript has rounded, being over 2^53: acknowledge a string or a BigInt, taken from the text of the response")
+
 // acknowledge keeps an identity for the ledger of its flow. One that belongs to no flow
 // would be in no ledger, or missing in another flow's.
 func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
@@ -189,6 +192,10 @@ func (a *aggregate) acknowledge(s *metrics.Sample, flow int) {
 			a.refused = errStray
 		}
 	case a.index.flows[flow].Ledger:
+		if _, rounded := s.Metadata[roundedKey]; rounded {
+			a.refused = errRounded
+		}
+		a.bucket(a.second(s.Time)).count(a.index.form(a.index.flows[flow].Scenario, ledger.Form(id)), 1)
 		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli(), Flow: flow})
 	}
 }

@@ -118,9 +118,12 @@ type Store interface {
 	Is(err error, c Condition) bool
 	// Facts reads what the preflight judges of the server.
 	Facts(ctx context.Context) Facts
-	// Rows visits the identity and the time of each row of a query, as they come, until visit
-	// fails.
-	Rows(ctx context.Context, query, run string, visit func(id string, at time.Time) error) error
+	// Rows visits the rows of a query, which returns identities and times, as they come, until
+	// visit fails.
+	Rows(ctx context.Context, query, run string, visit func(Row) error) error
+	// Zones are by how much the time zones in which sessions of the server may write local times
+	// are ahead of UTC now; none: it cannot be read.
+	Zones(ctx context.Context) []time.Duration
 	// Count is the number of rows of a query.
 	Count(ctx context.Context, query, run string) (int64, error)
 	// CountFew is Count, up to a number of rows, after which no more is read.
@@ -180,6 +183,7 @@ type Dialect struct {
 	ConnectionLimitQuery string // connections available to ordinary users
 	ConnectionsQuery     string // open connections of all users, including this one
 	ClockQuery           string // the current time, to at least a millisecond
+	ZonesQuery           string // by how many seconds time zones of sessions are ahead of UTC now, a row each
 	RaiseConnectionLimit string // format of the administrator's command; takes the number as text
 	Explainer            string // before a statement: it is checked, and not executed
 	ReadOnlyQuery        string // whether a session takes no writes; empty: Explainer tells

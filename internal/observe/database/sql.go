@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,23 +25,25 @@ func (db *DB) ask(ctx context.Context, query, run string) (*sql.Rows, error) {
 	return db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
 }
 
-func (db *DB) Rows(ctx context.Context, query, run string, visit func(id string, at time.Time) error) (err error) {
+func (db *DB) Rows(ctx context.Context, query, run string, visit func(Row) error) (err error) {
 	defer foreign.Guard(&err) // the driver parses what the server sends, and may panic
 	rows, err := db.ask(ctx, query, run)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	if err := checkColumns(rows, db.Dialect.Timestamps); err != nil {
+	column, err := checkColumns(rows, db.Dialect.Timestamps)
+	if err != nil {
 		return err
 	}
 	for rows.Next() {
-		var id string
-		var at time.Time
+		var id, at any
 		if err := rows.Scan(&id, &at); err != nil {
 			return err
 		}
-		if err := visit(id, at); err != nil {
+		row := Row{ID: identityOf(id, column)}
+		row.At, _ = at.(time.Time) // NULL, or infinity
+		if err := visit(row); err != nil {
 			return err
 		}
 		db.Received()
@@ -48,20 +51,38 @@ func (db *DB) Rows(ctx context.Context, query, run string, visit func(id string,
 	return rows.Err()
 }
 
-// checkColumns requires the columns identity and time. Preflight finds no rows, so that
-// Scan would not notice.
-func checkColumns(rows *sql.Rows, times []string) error {
+// checkColumns requires the columns identity and time, and returns the type of the identities.
+// Preflight finds no rows, so that Scan would not notice.
+func checkColumns(rows *sql.Rows, times []string) (identities string, err error) {
 	columns, err := rows.ColumnTypes()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(columns) != 2 {
-		return fmt.Errorf("the query returns %d columns, want identity and time", len(columns))
+		return "", fmt.Errorf("the query returns %d columns, want identity and time", len(columns))
 	}
 	if name := columns[1].DatabaseTypeName(); !slices.Contains(times, name) {
-		return fmt.Errorf("column %s has type %s, want %s", columns[1].Name(), name, strings.Join(times, " or "))
+		return "", fmt.Errorf("column %s has type %s, want %s: convert it in the query", columns[1].Name(), name, strings.Join(times, " or "))
 	}
-	return nil
+	return columns[0].DatabaseTypeName(), nil
+}
+
+func (db *DB) Zones(ctx context.Context) (all []time.Duration) {
+	if db.Dialect.ZonesQuery == "" {
+		return nil
+	}
+	rows, err := Maps(db.QueryContext(ctx, db.Dialect.ZonesQuery))
+	if err != nil {
+		return nil
+	}
+	for _, row := range rows {
+		for _, value := range row { // of one column
+			if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+				all = append(all, time.Duration(seconds)*time.Second)
+			}
+		}
+	}
+	return all
 }
 
 func (db *DB) Count(ctx context.Context, query, run string) (n int64, err error) {

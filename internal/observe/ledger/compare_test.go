@@ -33,8 +33,8 @@ func compare(acknowledged, persisted []ledger.Entry) ledger.Comparison {
 	return m.Comparison()
 }
 
-// withoutSeconds leaves the series over time to its own test.
-var withoutSeconds = cmpopts.IgnoreFields(ledger.Comparison{}, "BySecond")
+// withoutSeconds leaves the series over time and the dates to tests of their own.
+var withoutSeconds = cmpopts.IgnoreFields(ledger.Comparison{}, "BySecond", "Dates")
 
 // count is the number of entries of each identity.
 func count(all []ledger.Entry) map[ledger.Hash]int64 {
@@ -132,7 +132,17 @@ func TestCompare(t *testing.T) {
 		"acknowledged twice, persisted twice": {
 			[]ledger.Entry{entry("a", 1000), entry("a", 1001)},
 			[]ledger.Entry{entry("a", 990), entry("a", 991)},
-			ledger.Comparison{Acknowledged: 2, Persisted: 2, Lags: map[int64]int64{0: 1}},
+			ledger.Comparison{Acknowledged: 2, Persisted: 2, Repeated: 1, Lags: map[int64]int64{0: 1}},
+		},
+		"acknowledged three times, persisted once": {
+			[]ledger.Entry{entry("a", 1000), entry("a", 1001), entry("a", 1002)},
+			[]ledger.Entry{entry("a", 1001)},
+			ledger.Comparison{Acknowledged: 3, Persisted: 1, Missing: 2, Repeated: 2, Unclear: 2, Lags: map[int64]int64{1: 1}},
+		},
+		"acknowledged twice, never persisted": {
+			[]ledger.Entry{entry("a", 1000), entry("a", 1001)},
+			nil,
+			ledger.Comparison{Acknowledged: 2, Missing: 2, Repeated: 1, Unclear: 1},
 		},
 		"never acknowledged, persisted twice": {
 			nil,
@@ -206,5 +216,28 @@ func TestSecondsAddUp(t *testing.T) {
 	want := map[int64]ledger.Second{1: {Persisted: 2, P50: 1, P99: 500, Max: 500}, 2: {Missing: 1}}
 	if diff := cmp.Diff(want, c.BySecond, cmpopts.EquateApprox(0.005, 0)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Dates are those of the identities that have both, and rows are moved before they are compared.
+func TestDates(t *testing.T) {
+	m := ledger.NewMatcher()
+	m.Shift = map[int]int64{0: -3_600_000}
+	at := func(id string, millis int64) ledger.Entry {
+		return ledger.Entry{Hash: ledger.HashOf("r", id), Millis: millis}
+	}
+	for _, e := range []ledger.Entry{at("a", 10_000), at("b", 20_000), at("lost", 5_000)} {
+		m.Add(ledger.Acknowledged, e)
+	}
+	for _, e := range []ledger.Entry{at("a", 9_700-3_600_000), at("b", 20_500-3_600_000), at("b", 20_100-3_600_000), at("other", 1)} {
+		m.Add(ledger.Persisted, e)
+	}
+	c := m.Comparison()
+	want := ledger.Dates{FirstAck: 10_000, FirstRow: 9_700, LastRow: 20_500, Lead: 300, Shift: -3_600_000}
+	if c.Dates != want {
+		t.Errorf("%+v, want %+v", c.Dates, want)
+	}
+	if lag, _ := c.Lag(1); lag != 500 {
+		t.Errorf("the longest lag is %g ms", lag)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"assay.dev/assay/internal/foreign"
@@ -25,13 +24,13 @@ import (
 )
 
 // Hash is the recorded form of a transaction's identity: the first 16 bytes of
-// SHA-256 over the run id, a zero byte and the identity, so that evidence holds no
+// SHA-256 over the run id, a zero byte and the canonical identity, so that evidence holds no
 // business keys.
 type Hash [16]byte
 
 // HashOf hashes one identity.
 func HashOf(run, id string) (h Hash) {
-	sum := sha256.Sum256([]byte(run + "\x00" + id))
+	sum := sha256.Sum256([]byte(run + "\x00" + Canonical(id)))
 	copy(h[:], sum[:])
 	return h
 }
@@ -64,6 +63,12 @@ type Comparison struct {
 	Missing        int64 `json:"missing"`        // acknowledgements without a persisted row
 	Duplicated     int64 `json:"duplicated"`     // rows beyond the number acknowledged; of a never acknowledged identity, beyond the first row
 	Unacknowledged int64 `json:"unacknowledged"` // identities persisted but never acknowledged: timed out or failed at the client
+	Repeated       int64 `json:"repeated"`       // acknowledgements of an identity beyond its first
+	// Unclear are those of Missing whose identity has a row, but fewer than acknowledgements: two
+	// transactions have one identity, or one was acknowledged twice.
+	Unclear int64 `json:"unclear"`
+	// Dates are of the identities that have both.
+	Dates Dates `json:"-"`
 	// Lags counts the identities that have both by the time from acknowledgement to
 	// persistence, in milliseconds: 0 where persisted before acknowledged. It grows with
 	// the range of the lags, not with the number of identities. Nil: no identity has both.
@@ -96,6 +101,30 @@ type Second struct {
 	P50, P99, Max float64 // ms, of those with a row; 0 without any
 }
 
+// Dates are how the rows of acknowledged identities are dated.
+type Dates struct {
+	FirstAck          int64 // unix ms
+	FirstRow, LastRow int64 // unix ms
+	Lead              int64 // ms by which a row is dated before its acknowledgement, at most; negative: none is
+	Early             int64 // identities with a lead of over maxLead
+	// Shift was subtracted from the times of all rows, ms.
+	Shift int64
+}
+
+// maxLead is by how many ms a row may be dated before its acknowledgement without a word: it is
+// stored before it is acknowledged, in a column that may have whole seconds.
+const maxLead = 2000
+
+func (d Dates) with(o Dates) Dates {
+	switch {
+	case o == Dates{}:
+		return d
+	case d == Dates{}:
+		return o
+	}
+	return Dates{min(d.FirstAck, o.FirstAck), min(d.FirstRow, o.FirstRow), max(d.LastRow, o.LastRow), max(d.Lead, o.Lead), d.Early + o.Early, o.Shift}
+}
+
 // Matcher compares two sides entry by entry, in any order. Its memory grows with the
 // number of distinct identities. A ledger that is too large for that is compared in
 // parts of disjoint identities, with a call of Reconcile after each.
@@ -103,6 +132,8 @@ type Matcher struct {
 	unmatched map[identity]sides
 	flows     [MaxFlows]comparing // by number
 	last      int                 // highest number of a flow
+	// Shift is by how much the times of the rows are off, by flow, in ms.
+	Shift map[int]int64
 }
 
 // identity of one flow's ledger.
@@ -126,8 +157,8 @@ type second struct {
 
 // sides counts the entries of one identity.
 type sides struct {
-	acks, rows        int32
-	firstAck, lastRow int64 // unix ms
+	acks, rows                  int32
+	firstAck, firstRow, lastRow int64 // unix ms
 }
 
 // NewMatcher makes an empty matcher.
@@ -143,8 +174,12 @@ func (m *Matcher) Add(side Side, e Entry) {
 		}
 		s.acks++
 	} else {
+		at := e.Millis - m.Shift[e.Flow]
+		if s.rows == 0 {
+			s.firstRow, s.lastRow = at, at
+		}
 		s.rows++
-		s.lastRow = max(s.lastRow, e.Millis)
+		s.firstRow, s.lastRow = min(s.firstRow, at), max(s.lastRow, at)
 	}
 	m.unmatched[id] = s
 }
@@ -154,12 +189,12 @@ func (m *Matcher) Add(side Side, e Entry) {
 func (m *Matcher) Reconcile() {
 	for id, s := range m.unmatched {
 		m.last = max(m.last, int(id.flow))
-		m.flows[id.flow].add(s)
+		m.flows[id.flow].add(s, m.Shift[int(id.flow)])
 	}
 	clear(m.unmatched)
 }
 
-func (m *comparing) add(s sides) {
+func (m *comparing) add(s sides, shift int64) {
 	m.c.Acknowledged += int64(s.acks)
 	m.c.Persisted += int64(s.rows)
 	m.c.Missing += int64(max(0, s.acks-s.rows))
@@ -168,6 +203,8 @@ func (m *comparing) add(s sides) {
 		m.c.Unacknowledged++
 		return
 	}
+	m.c.Repeated += int64(s.acks - 1)
+	m.c.Unclear += int64(max(0, s.acks-max(1, s.rows)))
 	if m.seconds == nil {
 		m.seconds = map[int64]*second{}
 	}
@@ -181,6 +218,11 @@ func (m *comparing) add(s sides) {
 		in.missing++
 		return
 	}
+	of := Dates{FirstAck: s.firstAck, FirstRow: s.firstRow, LastRow: s.lastRow, Lead: s.firstAck - s.lastRow, Shift: shift}
+	if of.Lead > maxLead {
+		of.Early = 1
+	}
+	m.c.Dates = m.c.Dates.with(of)
 	lag := max(0, s.lastRow-s.firstAck)
 	in.lags.Record(float64(lag), 1)
 	in.max = max(in.max, lag)
@@ -214,6 +256,9 @@ func (m *comparing) merge(o *comparing) {
 	m.c.Missing += o.c.Missing
 	m.c.Duplicated += o.c.Duplicated
 	m.c.Unacknowledged += o.c.Unacknowledged
+	m.c.Repeated += o.c.Repeated
+	m.c.Unclear += o.c.Unclear
+	m.c.Dates = m.c.Dates.with(o.c.Dates)
 	for lag, n := range o.c.Lags {
 		if m.c.Lags == nil {
 			m.c.Lags = map[int64]int64{}
@@ -384,12 +429,61 @@ type ReadError struct{ Err error }
 func (e *ReadError) Error() string { return "read persisted transactions: " + e.Err.Error() }
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Read visits the persisted side of a run as the database returns its rows, identity and
-// time. The error is a *ReadError, or the first error of visit.
-func Read(ctx context.Context, db database.Store, query, run string, visit func(Entry) error) error {
+// Query is a profile's query for the persisted side of a run, and what came of it beside entries.
+type Query struct {
+	Run, SQL string
+	Reading  Reading // of its identities
+
+	Undated int64  // rows without a time, which are not persisted
+	Example Hash   // identity of the first of these
+	Unnamed int64  // rows without an identity
+	Forms   Forms  // of the other rows
+	Sample  Sample // of their identities
+}
+
+// Sample holds every 2^n-th identity, for the smallest n for which they are few.
+type Sample struct {
+	All  []database.Identity
+	seen int
+	mask int
+}
+
+const maxSample = 1024
+
+func (s *Sample) add(id database.Identity) {
+	if s.seen++; s.seen&s.mask != 0 {
+		return
+	}
+	if s.All = append(s.All, id); len(s.All) < maxSample {
+		return
+	}
+	s.mask = 2*s.mask + 1
+	for i := range maxSample / 2 {
+		s.All[i] = s.All[2*i+1]
+	}
+	s.All = s.All[:maxSample/2]
+}
+
+// Read visits the persisted side as the database returns its rows. The error is a *ReadError,
+// or the first error of visit.
+func (q *Query) Read(ctx context.Context, db database.Store, visit func(Entry) error) error {
+	q.Undated, q.Unnamed, q.Forms, q.Sample = 0, 0, Forms{}, Sample{}
 	var refused error // by visit
-	err := db.Rows(ctx, query, run, func(id string, at time.Time) error {
-		refused = visit(Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()})
+	err := db.Rows(ctx, q.SQL, q.Run, func(row database.Row) error {
+		if row.ID.Kind == database.Null {
+			q.Unnamed++
+			return nil
+		}
+		hash := HashOf(q.Run, q.Reading.Of(row.ID))
+		if row.At.IsZero() {
+			if q.Undated++; q.Undated == 1 {
+				q.Example = hash
+			}
+			return nil
+		}
+		q.Forms.Add(FormOf(row.ID))
+		q.Sample.add(row.ID)
+		refused = visit(Entry{Hash: hash, Millis: row.At.UnixMilli()})
 		return refused
 	})
 	switch {
@@ -399,4 +493,24 @@ func Read(ctx context.Context, db database.Store, query, run string, visit func(
 		return &ReadError{err}
 	}
 	return nil
+}
+
+// BestReading is the reading by which most of the sampled identities were acknowledged. each
+// visits what was acknowledged.
+func (q *Query) BestReading(each func(visit func(Hash)) error) (Reading, error) {
+	readings := map[Hash][]int{}
+	for _, id := range q.Sample.All {
+		for i, r := range Readings {
+			h := HashOf(q.Run, r.Of(id))
+			readings[h] = append(readings[h], i)
+		}
+	}
+	found := make([]int, len(Readings))
+	err := each(func(h Hash) {
+		for _, i := range readings[h] {
+			found[i]++
+		}
+		delete(readings, h)
+	})
+	return Readings[slices.Index(found, slices.Max(found))], err
 }

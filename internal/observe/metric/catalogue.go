@@ -104,6 +104,7 @@ var catalogue = []Descriptor{
 
 	// By the second in which each part ended, to compare with the metrics of service
 	// and database, which count by the second of their work.
+	{Name: AcknowledgedForms, Kind: Counter, Sources: byWorker, Labels: []string{"form", "scenario"}, Text: "acknowledged identities by their form, such as 16 bytes, as of a UUID"},
 	{Name: EndedTransactions, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "completed transactions, by the second in which they ended"},
 	{Name: EndedIterations, Kind: Counter, Sources: byWorker, Text: "iterations, by the second in which they ended"},
 	{Name: EndedIterationTime, Kind: Counter, Unit: "ms", Sources: byWorker, Text: "time of iterations, by the second in which they ended"},

@@ -32,6 +32,7 @@ const (
 	ExcusedRequests       = "excused_requests"
 	ExcusedTransactions   = "excused_transactions"
 	OutsideRequests       = "outside_requests"
+	AcknowledgedForms     = "acknowledged_forms"
 
 	EndedIterations    = "ended_iterations"
 	EndedTransactions  = "ended_transactions"

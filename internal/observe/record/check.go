@@ -103,6 +103,8 @@ func (f Facts) check(p Plan) error {
 		return errors.New("more faults, invariants or stubs than the profile has")
 	case !slices.Contains([]string{StateOK, StateAbsent, StateFailed}, f.Ledger.State):
 		return fmt.Errorf("ledger.state is %.40q", f.Ledger.State)
+	case slices.ContainsFunc(f.Ledger.ZoneSeconds, func(s int64) bool { return s < -maxZoneSeconds || s > maxZoneSeconds }):
+		return errors.New("ledger.zone_seconds has more than a day")
 	}
 	for i, w := range f.Workers {
 		if w.Source != metric.WorkerSource(i) {
@@ -133,6 +135,8 @@ func (f Facts) check(p Plan) error {
 	}
 	return f.checkAbort(p.Profile.Abort, first, last)
 }
+
+const maxZoneSeconds = 24 * 60 * 60
 
 func (f Facts) checkAbort(conditions []spec.Abort, first, last time.Time) error {
 	a := f.Aborted

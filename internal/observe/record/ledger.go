@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"assay.dev/assay/internal/observe/ledger"
 )
@@ -79,7 +80,7 @@ func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 			return ledger.Comparison{}, err
 		}
 	}
-	c, err := compareLedger(w.dir, maxIdentities, All)
+	c, err := compareLedger(w.dir, maxIdentities, All, nil)
 	// What is there afterwards was there when it was read.
 	for _, s := range w.acks {
 		if _, gone := os.Stat(s.file.Name()); err == nil && gone != nil {
@@ -90,8 +91,9 @@ func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 }
 
 // compareLedger compares both sides of a run folder's ledger. What is acknowledged must be so
-// within the span. It holds about limit identities in memory.
-func compareLedger(dir string, limit int64, within Span) (c ledger.Comparison, err error) {
+// within the span. The times of rows are off by shift, by flow, in ms. It holds about limit
+// identities in memory.
+func compareLedger(dir string, limit int64, within Span, shift map[int]int64) (c ledger.Comparison, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read ledger: %w", err)
@@ -102,6 +104,7 @@ func compareLedger(dir string, limit int64, within Span) (c ledger.Comparison, e
 		return c, err
 	}
 	m := ledger.NewMatcher()
+	m.Shift = shift
 	add := func(side ledger.Side, e ledger.Entry) error { m.Add(side, e); return nil }
 	check := func(visit func(ledger.Side, ledger.Entry) error) func(ledger.Side, ledger.Entry) error {
 		return func(side ledger.Side, e ledger.Entry) error {
@@ -134,6 +137,38 @@ func compareLedger(dir string, limit int64, within Span) (c ledger.Comparison, e
 		m.Reconcile()
 	}
 	return m.Comparison(), nil
+}
+
+// zones are by how many ms the rows of each flow are off, where local times were certainly
+// taken for UTC.
+func (r Run) zones(c ledger.Comparison) map[int]int64 {
+	var zones []time.Duration
+	for _, seconds := range r.Facts.Ledger.ZoneSeconds {
+		zones = append(zones, time.Duration(seconds)*time.Second)
+	}
+	shift := map[int]int64{}
+	for i := range r.Plan.Profile.Flows {
+		if ms, certain := r.LedgerWindow(i).Zone(c.Of(i).Dates, zones); certain {
+			shift[i] = ms
+		}
+	}
+	return shift
+}
+
+// EachAcknowledged visits the identities of a flow that were acknowledged. Nothing can be
+// acknowledged after it.
+func (w *Writer) EachAcknowledged(flow int, visit func(ledger.Hash)) error {
+	for _, s := range w.acks {
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+	return eachEntry(w.dir, func(side ledger.Side, e ledger.Entry) error {
+		if side == ledger.Acknowledged && e.Flow == flow {
+			visit(e.Hash)
+		}
+		return nil
+	})
 }
 
 // countParts is the number of parts for which no side has more than limit identities

@@ -67,7 +67,7 @@ func TestLedgerInParts(t *testing.T) {
 		t.Fatalf("compared at once: %+v", want)
 	}
 	for _, limit := range []int64{20, 333, 10_000, maxIdentities} {
-		got, err := compareLedger(dir, limit, All)
+		got, err := compareLedger(dir, limit, All, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func (e Environment) masked() Environment {
 func (f Facts) masked() Facts {
 	source, why, _ := strings.Cut(f.Stopped, " ")
 	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+said(why), " "), saidAll(f.Limitations)
-	f.Ledger.Reason = said(f.Ledger.Reason)
+	f.Ledger.Reason, f.Ledger.Notes = said(f.Ledger.Reason), saidAll(f.Ledger.Notes)
 	f.Workers = changed(f.Workers, func(w *Worker) {
 		w.Error, w.Logged = said(w.Error), said(w.Logged)
 		if w.Pod != nil {

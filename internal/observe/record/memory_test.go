@@ -59,7 +59,7 @@ func writeLedger(w *Writer, n, atOnce int64) (ledger.Comparison, error) {
 	if err := w.Flush(); err != nil {
 		return ledger.Comparison{}, err
 	}
-	return compareLedger(w.dir, atOnce, All)
+	return compareLedger(w.dir, atOnce, All, nil)
 }
 
 // liveHeap is the number of bytes that were live after the last collection.

@@ -77,7 +77,10 @@ func (r *Run) read(dir string) (err error) {
 		return err
 	}
 	if r.Facts.Ledger.State == StateOK {
-		c, err := compareLedger(dir, maxIdentities, r.seconds())
+		c, err := compareLedger(dir, maxIdentities, r.seconds(), nil)
+		if shift := r.zones(c); err == nil && len(shift) > 0 {
+			c, err = compareLedger(dir, maxIdentities, r.seconds(), shift)
+		}
 		if err != nil {
 			return err
 		}

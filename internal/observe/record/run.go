@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/plan"
+	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -197,6 +198,49 @@ type LedgerFact struct {
 	State      string `json:"state"` // "ok", "absent", "failed"
 	Reason     string `json:"reason,omitempty"`
 	Unfinished bool   `json:"unfinished,omitempty"` // rows were still being stored: those that are missing are late or lost
+	// Notes are what else a reader must know of the rows.
+	Notes []string `json:"notes,omitempty"`
+	// Forms are those of the stored identities, by the number of the flow.
+	Forms []ledger.Forms `json:"forms,omitempty"`
+	// ReadAt is when the rows had been read; zero: unknown.
+	ReadAt time.Time `json:"read_at,omitzero"`
+	// ZoneSeconds are by how much the time zones that sessions of the server may have are ahead
+	// of UTC.
+	ZoneSeconds []int64 `json:"zone_seconds,omitempty"`
+	// ClockMs is how far the database's clock was ahead of the coordinator's; nil: unknown.
+	ClockMs *float64 `json:"clock_ms,omitempty"`
+	// ClockWithinMs is how far ClockMs may be wrong.
+	ClockWithinMs float64 `json:"clock_within_ms,omitempty"`
+}
+
+// ledgerSlack is by how much a column of whole seconds may round, and clocks differ that are
+// synchronised.
+const ledgerSlack = 2 * time.Second
+
+// LedgerWindow is when the rows of a flow's acknowledged transactions can have been stored.
+func (r Run) LedgerWindow(flow int) ledger.Window {
+	w := ledger.Window{Start: r.Facts.T0.UnixMilli(), Slack: ledgerSlack.Milliseconds()}
+	if at := r.Facts.Ledger.ReadAt; !at.IsZero() {
+		w.Read = at.UnixMilli()
+	}
+	if flow < len(r.Plan.Profile.Flows) {
+		w.Timeout = r.Plan.Profile.Flows[flow].Timeout.Milliseconds()
+	}
+	if bound, judged := r.Plan.Profile.Limit(metric.PersistLag); judged {
+		w.Slack += int64(rulebook.ClockShare * float64(bound.Milliseconds())) // what clocks may differ by
+	}
+	return w
+}
+
+// Misdated reports whether rows are dated when they cannot have been stored, so that their
+// persist lag is not known.
+func (r Run) Misdated() bool {
+	for i := range r.Plan.Profile.Flows {
+		if r.Ledger != nil && r.LedgerWindow(i).Off(r.Ledger.Of(i).Dates) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Fault is what came of one fault of the profile. Times are of the coordinator's clock,
@@ -266,6 +310,9 @@ func (r Run) PerFlow() []Run {
 		if of.Ledger = nil; f.Ledger != nil && r.Ledger != nil {
 			c := r.Ledger.Of(i)
 			of.Ledger = &c
+		}
+		if of.Facts.Ledger.Forms = nil; i < len(r.Facts.Ledger.Forms) {
+			of.Facts.Ledger.Forms = r.Facts.Ledger.Forms[i : i+1]
 		}
 		all = append(all, of)
 	}

@@ -76,6 +76,9 @@ var dialect = database.Dialect{
 	ConnectionLimitQuery: "SHOW GLOBAL VARIABLES LIKE 'max_connections'",
 	ConnectionsQuery:     "SHOW GLOBAL STATUS LIKE 'Threads_connected'",
 	ClockQuery:           "SELECT UTC_TIMESTAMP(6)",
+	// The zone of a session is the server's, unless the session sets it.
+	ZonesQuery: `SELECT TIMESTAMPDIFF(SECOND, u.now, CONVERT_TZ(u.now, '+00:00', z.zone)) FROM (SELECT UTC_TIMESTAMP() AS now) u,
+(SELECT @@GLOBAL.time_zone AS zone UNION SELECT 'SYSTEM') z`,
 	RaiseConnectionLimit: "SET GLOBAL max_connections = %s",
 	Explainer:            "EXPLAIN FORMAT=TRADITIONAL",
 	Scanned: func(step map[string]string) (s database.Scan) {

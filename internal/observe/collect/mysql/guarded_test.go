@@ -140,7 +140,7 @@ func TestPanicWhereAStatementIsGivenUp(t *testing.T) {
 		return append(databasetest.Columns(0xfd, 12), databasetest.Row("a", "2026-01-02 03:04:05")) // and no end
 	}))
 	ctx, interrupt := context.WithCancel(t.Context())
-	err := ledger.Read(ctx, db, "SELECT id, at FROM orders WHERE run_id = 'r'", "r", func(e ledger.Entry) error {
+	err := (&ledger.Query{Run: "r", SQL: "SELECT id, at FROM orders WHERE run_id = 'r'"}).Read(ctx, db, func(e ledger.Entry) error {
 		if e.Millis != time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli() {
 			t.Errorf("%+v", e)
 		}

@@ -168,13 +168,14 @@ func TestGivenUpStatementIsCancelled(t *testing.T) {
 	}
 }
 
-// What the DSN's parameters name, in whatever way and case, is theirs to say.
+// What the DSN's parameters name, in whatever way and case, is theirs to say, but for the time
+// zone: it is set once connected, so that the server's own can still be read.
 func TestParametersOfTheDSNComeLast(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string][]string{
-		"application_name=x":         {"datestyle=ISO", "lock_timeout=0", "statement_timeout=0", "timezone=UTC"},
-		"DateStyle=SQL&TimeZone=CET": {"datestyle=SQL", "lock_timeout=0", "statement_timeout=0", "timezone=UTC"},
-		"options=-c%20statement_timeout%3D5000%20--lock-timeout%3D7%20-cDateStyle%3DSQL": {"timezone=UTC"},
+		"application_name=x":         {"datestyle=ISO", "lock_timeout=0", "statement_timeout=0"},
+		"DateStyle=SQL&TimeZone=CET": {"datestyle=SQL", "lock_timeout=0", "statement_timeout=0"},
+		"options=-c%20statement_timeout%3D5000%20--lock-timeout%3D7%20-cDateStyle%3DSQL": nil,
 	} {
 		address, heard := server(t, "15.13")
 		db, err := databases.OpenSQL("postgres://u@" + address + "/shop?sslmode=disable&" + parameters)

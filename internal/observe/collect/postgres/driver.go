@@ -87,7 +87,7 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 			c.RuntimeParams[name] = value
 		}
 	}
-	c.RuntimeParams["timezone"] = "UTC"
+	delete(c.RuntimeParams, "timezone") // settle sets it
 	// The server determines the types of arguments, and no session is left with a prepared
 	// statement.
 	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -114,6 +114,10 @@ var dialect = database.Dialect{
 	ConnectionLimitQuery: "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
 	ConnectionsQuery:     "SELECT sum(numbackends) FROM pg_stat_database",
 	ClockQuery:           "SELECT clock_timestamp()",
+	// The zone of a session is that of its role or database, else the server's.
+	ZonesQuery: `SELECT DISTINCT extract(epoch FROM now() AT TIME ZONE zone - now() AT TIME ZONE 'UTC') FROM (
+SELECT reset_val AS zone FROM pg_settings WHERE name = 'TimeZone'
+UNION SELECT split_part(c, '=', 2) FROM pg_db_role_setting, unnest(setconfig) c WHERE c ILIKE 'timezone=%') z`,
 	RaiseConnectionLimit: "ALTER SYSTEM SET max_connections = %s; and restart it",
 	Explainer:            "EXPLAIN",
 	ReadOnlyQuery:        "SELECT current_setting('transaction_read_only')::boolean",

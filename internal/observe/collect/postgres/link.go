@@ -259,11 +259,12 @@ func direct(ctx context.Context, conn *pgx.Conn) error {
 	return database.Pooler("Pgpool-II", "it answers SHOW pool_version with "+version)
 }
 
-// settle names the session, lifts the limit on the time of a transaction, and has the server
-// end a statement whose client is gone, unless the DSN names these settings. They cannot be
-// startup parameters: a server refuses those that it does not know.
+// settle names the session, has it read times in UTC, lifts the limit on the time of a
+// transaction, and has the server end a statement whose client is gone, the last two unless the
+// DSN names these settings. They cannot be startup parameters: a server refuses those that it
+// does not know, and takes the time zone of one for its own (reset_val).
 func settle(ctx context.Context, conn *pgx.Conn, name string) error {
-	statement := ownPrefix + " SELECT set_config('application_name', '" + name + "', false)"
+	statement := ownPrefix + " SELECT set_config('application_name', '" + name + "', false), set_config('timezone', 'UTC', false)"
 	const limit, watch = "transaction_timeout", "client_connection_check_interval"
 	given := conn.Config().RuntimeParams
 	if !names(given, limit) && majorOf(conn) >= 17 {
