@@ -117,7 +117,7 @@ GitHub Actions, the Markdown is appended to it.`,
 	f.AddResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
-	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 8 minutes), and state it beside the claim")
+	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 13 minutes), and state it beside the claim")
 	c.Flags().Lookup("headroom").NoOptDefVal = search.DefaultTrial.String()
 	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
 	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")

@@ -40,18 +40,19 @@ it doubles the rate until the SLOs are missed, or halves it until they hold, and
 then bisects the bracket until it is narrow enough (MLRsearch, FD.io;
 docs/search.md describes how a load is decided). A trial takes about 32 s by
 default; if the highest rate is within a factor of four of the first one, the search
-takes 4 to 5 minutes, at most 8.
+takes 4 to 7 minutes, at most 13.
 
 Each trial is a sealed run folder in runs/search-ID, and search.json there is
 written after every trial. A search that ends early reports the bounds seen so far:
-"at least 60" if no load missed its SLOs, "less than 120" if none held them. A
-search certifies nothing, because its rates were chosen by their results; its last
+"at least 60" if no load missed its SLOs, "less than 120" if none held them. Loads
+too close to a limit to call are no bound, but reported as undecided. A search certifies nothing, because its rates were chosen by their results; its last
 line is the command that would certify the rate found.
 
 Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
-hold even at a hundredth of the first rate; 2 usage or operational error; with one
-bound or none: 3 the generator's limit was reached first, or trials are INVALID, 4
-the trials are too short to decide; 130 interrupted.`,
+hold even at a hundredth of the first rate; 2 usage or operational error; 3 with one
+bound or none, the generator's limit was reached first, or trials are INVALID; 4
+the trials are too short to decide, or too many rates too close to a limit; 130
+interrupted.`,
 		Example: `  assay search payment
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
@@ -67,7 +68,7 @@ the trials are too short to decide; 130 interrupted.`,
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
 	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "length of the judged window of a trial")
-	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "maximum number of trials at a rate near the limit")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "maximum number of trials at a rate near the limit, each twice as long as the one before")
 	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "end the search when the bounds are this close, relative to the upper one")
 	return c
 }

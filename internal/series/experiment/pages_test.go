@@ -60,7 +60,7 @@ func synthetic(t *testing.T, failsAt int) Document {
 		Search: func(ctx context.Context, v spec.Variant, _ Trial) (search.Document, string, error) {
 			found, err := search.Run(ctx, search.Parameters{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{
 				Keep: func(search.Document) error { return nil },
-				Trial: func(_ context.Context, rate float64) (search.Probe, error) {
+				Trial: func(_ context.Context, rate float64, _ int) (search.Probe, error) {
 					if rate > limits[v.Name] {
 						return search.Probe{Rate: rate, Result: search.Broken}, nil
 					}

@@ -92,7 +92,7 @@ func (w *fake) loop(t *testing.T) Loop {
 			a := search.Parameters{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
 			d, err := search.Run(ctx, a, search.Loop{
 				Keep: func(search.Document) error { return nil },
-				Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
+				Trial: func(ctx context.Context, rate float64, _ int) (p search.Probe, err error) {
 					err = trial(ctx, func() error {
 						if w.applied != v.Name {
 							t.Errorf("%s is applied for a trial of %s", w.applied, v.Name)

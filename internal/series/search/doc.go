@@ -2,7 +2,8 @@
 // brackets the rate by doubling or halving, then bisects the bracket, with the
 // semantics of MLRsearch (FD.io; draft-ietf-bmwg-mlrsearch). Each trial counts
 // violations and is clear, broken or close to the limit. One clear or broken trial
-// decides a load; close or doubtful trials are repeated (see Load).
+// decides a load; close or doubtful trials are repeated (see Load). A load that stays close
+// is no bound: the lower one is sought below it, and the upper one above.
 //
 // Search is the pure part: Next returns the load to try, Add records a trial's
 // result, and both depend on the results alone. Run is the loop that makes the

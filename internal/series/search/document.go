@@ -15,7 +15,7 @@ type Parameters struct {
 	// unit of all rates: "tps" or "rps"
 	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`
 	Target  string  `json:"target"`                                        // base URL of the system under test
-	Seconds float64 `json:"trial_seconds" jsonschema:"exclusiveMinimum=0"` // judged seconds of a trial
+	Seconds float64 `json:"trial_seconds" jsonschema:"exclusiveMinimum=0"` // judged seconds of the first trial of a load
 	Workers int     `json:"workers" jsonschema:"minimum=1"`
 	Seed    uint64  `json:"seed"` // seed of the first trial; each later trial adds 1
 	Goal    Goal    `json:"goal"`
@@ -29,6 +29,7 @@ type Probe struct {
 	Folder   string    `json:"folder"`                       // relative to search.json; empty: the run never started
 	Seed     uint64    `json:"seed"`
 	Started  time.Time `json:"started"`
+	Judged   float64   `json:"judged_seconds" jsonschema:"exclusiveMinimum=0"`
 	Seconds  float64   `json:"seconds" jsonschema:"minimum=0"` // wall-clock time of the trial
 	Result   Result    `json:"result" jsonschema:"enum=clear,enum=broken,enum=close,enum=scarce,enum=starved,enum=void,enum=refused,enum=interrupted"`
 	Verdict  string    `json:"verdict,omitempty" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"` // empty: the run never started
@@ -44,6 +45,9 @@ type Decisive struct {
 	Limit    *float64 `json:"limit"`
 	Unit     string   `json:"unit,omitempty"`
 	Detail   string   `json:"detail,omitempty"`
+	// Missing where samples do not decide.
+	Violations *int64 `json:"violations,omitempty" jsonschema:"minimum=0"`
+	Allowed    *int64 `json:"violations_allowed,omitempty" jsonschema:"minimum=0"`
 }
 
 // Document is the content of search.json; search.schema.json describes it.
@@ -53,8 +57,9 @@ type Document struct {
 	State       End         `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // how the search ended
 	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
 	Lower       *float64    `json:"lower" jsonschema:"exclusiveMinimum=0"`           // largest load below the upper bound at which the SLOs hold; null: none
-	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which the SLOs are missed or too close to call; null: none
-	Decisive    *Decisive   `json:"decisive"`                                        // the SLO or rule that was missed, or too close to call, at the upper bound
+	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which the SLOs are missed; null: none
+	Undecided   *Zone       `json:"undecided"`                                       // smallest and largest load between the bounds at which the trials decide nothing; null: none
+	Decisive    *Decisive   `json:"decisive"`                                        // the SLO or rule that was missed at the upper bound
 	Width       *float64    `json:"width"`                                           // (upper - lower) / upper
 	GeneratorAt *float64    `json:"generator_limit" jsonschema:"exclusiveMinimum=0"` // smallest load that the generator could not offer
 	Loads       []LoadState `json:"loads"`                                           // in ascending order
@@ -68,7 +73,7 @@ type Document struct {
 // LoadState is a rate with the results of its trials.
 type LoadState struct {
 	Rate      float64 `json:"rate" jsonschema:"exclusiveMinimum=0"`
-	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear or broken, so that the load counts as not sustained; scarce: too few samples to decide; unmade: the generator could not offer the load; unjudged: its trials were INVALID
+	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear or broken; scarce: too few samples to decide; unmade: the generator could not offer the load; unjudged: its trials were INVALID
 	Clear     int     `json:"clear" jsonschema:"minimum=0"`                                                                        // trials with at most half of the violations that each SLO allows
 	Broken    int     `json:"broken" jsonschema:"minimum=0"`                                                                       // trials with at least twice as many as one of the SLOs allows
 	Close     int     `json:"close" jsonschema:"minimum=0"`                                                                        // trials in between
@@ -78,25 +83,25 @@ type LoadState struct {
 
 // update sets the document's results from those of the search.
 func (d *Document) update(s *Search, confirm func(rate float64) string) {
-	bounds := s.Bounds()
+	b := s.bracket()
 	d.State = s.End()
-	d.Lower, d.Upper, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil
+	d.Lower, d.Upper, d.Undecided, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil, nil
 	d.Confirm, d.trialsLeft = "", s.TrialsLeft()
 	d.Loads = []LoadState{}
 	for _, l := range s.loads {
 		d.Loads = append(d.Loads, LoadState{
-			Rate: l.Rate, Class: l.Class(s.goal), Clear: l.Clear, Broken: l.Broken, Close: l.Close, Scarce: l.Scarce,
+			Rate: l.Rate, Class: s.class(l), Clear: l.Clear, Broken: l.Broken, Close: l.Close, Scarce: l.Scarce,
 			NotJudged: l.Starved + l.Void + l.Refused,
 		})
 	}
-	if bounds.Upper != nil {
-		d.Upper = &bounds.Upper.Rate
-		if p := d.decisiveAt(*d.Upper); p != nil {
-			d.Decisive = p.Decisive
-		}
+	if !math.IsInf(b.high, 1) {
+		d.Upper, d.Decisive = &b.high, d.decisiveAt(b.high)
 	}
-	if bounds.Lower != nil {
-		d.Lower = &bounds.Lower.Rate
+	if !b.between.empty() {
+		d.Undecided = &b.between
+	}
+	if b.low > 0 {
+		d.Lower = &b.low
 		if confirm != nil {
 			d.Confirm = confirm(*d.Lower)
 		}
@@ -105,32 +110,25 @@ func (d *Document) update(s *Search, confirm func(rate float64) string) {
 		width := Width(*d.Lower, *d.Upper)
 		d.Width = &width
 	}
-	if b := s.bracket(); !math.IsInf(b.ceiling, 1) {
+	if !math.IsInf(b.ceiling, 1) {
 		d.GeneratorAt = &b.ceiling
 	}
 	d.Sentence = d.sentence()
 }
 
-// decisiveAt is the trial that made a rate an upper bound: the first broken one, or
-// else the last close one.
-func (d *Document) decisiveAt(rate float64) (at *Probe) {
-	for i, p := range d.Probes {
-		if p.Rate != rate { // the load of the trial, not one near it
-			continue
-		}
-		if p.Result == Broken {
-			return &d.Probes[i]
-		}
-		if p.Result == Close {
-			at = &d.Probes[i]
+// decisiveAt is what decided the first broken trial at a rate.
+func (d *Document) decisiveAt(rate float64) *Decisive {
+	for _, p := range d.Probes {
+		if p.Rate == rate && p.Result == Broken { // the load of the trial, not one near it
+			return p.Decisive
 		}
 	}
-	return at
+	return nil
 }
 
 // ExitCode is the exit code of a search that ended by itself.
 func (d Document) ExitCode() int {
-	if d.Lower != nil && d.Upper != nil { // however it ended
+	if d.Lower != nil && d.Upper != nil && d.State != Undecided {
 		return 0
 	}
 	return map[End]int{Missed: 1, Generator: 3, Invalid: 3, Undecided: 4}[d.State]

@@ -10,11 +10,11 @@ import (
 //
 // One clear or broken trial decides it: in the terms of MLRsearch (FD.io;
 // draft-ietf-bmwg-mlrsearch) the goal duration sum is one trial, and the goal exceed
-// ratio 0. A close trial decides nothing, and the load is tried again. If all of its
-// trials are close, the load conservatively counts as not sustained, but is shown as
-// close rather than broken. The broken load that ends the doubling or halving is
-// tried once more (see Search.doubtful); if the two trials contradict each other, a
-// third one decides. INVALID trials do not count.
+// ratio 0. A close trial, or one with too few samples, decides nothing: the load is
+// tried again for twice as long (see Length). If none of its trials decides, the load is
+// undecided: neither a lower bound nor an upper one. The broken load that ends the
+// doubling or halving is tried once more (see Search.doubtful); if the two trials
+// contradict each other, a third one decides. INVALID trials do not count.
 type Load struct {
 	Rate                  float64
 	Clear, Broken, Close  int
@@ -27,16 +27,14 @@ type Class string
 
 // The classes.
 const (
-	Open       Class = "open"     // more trials are needed
-	Lower      Class = "lower"    // a lower bound: the SLOs hold
-	Upper      Class = "upper"    // an upper bound: they are missed
-	UpperClose Class = "close"    // conservatively an upper bound: its trials are too close to call
-	TooShort   Class = "scarce"   // its trials have too few samples to decide
-	Unmade     Class = "unmade"   // the generator cannot offer it
-	Unjudged   Class = "unjudged" // its trials are INVALID
+	Open     Class = "open"     // more trials are needed
+	Lower    Class = "lower"    // a lower bound: the SLOs hold
+	Upper    Class = "upper"    // an upper bound: they are missed
+	TooClose Class = "close"    // undecided: its trials are too close to the limit to call
+	TooShort Class = "scarce"   // undecided: its trials have too few samples
+	Unmade   Class = "unmade"   // the generator cannot offer it
+	Unjudged Class = "unjudged" // its trials are INVALID
 )
-
-func (c Class) upper() bool { return c == Upper || c == UpperClose }
 
 // Class classifies the load. Where its clear and broken trials contradict each
 // other, the majority decides.
@@ -49,10 +47,10 @@ func (l Load) Class(g Goal) Class {
 		return Upper
 	case l.Clear > l.Broken:
 		return Lower
-	case l.Scarce > 0:
+	case l.undecided() >= g.Trials && l.Close == 0 && l.Clear == 0, l.Scarce > 0 && l.Clear+l.Close == 0 && invalid > g.Spare:
 		return TooShort
-	case l.Close >= g.Trials, l.Close > 0 && (l.Clear > 0 || invalid > g.Spare), l.Clear > 0 && invalid > g.Spare:
-		return UpperClose
+	case l.undecided() >= g.Trials, l.Close > 0 && l.Clear > 0, l.Clear+l.Close > 0 && invalid > g.Spare:
+		return TooClose
 	case invalid > g.Spare && l.Starved >= l.Void:
 		return Unmade
 	case invalid > g.Spare:
@@ -61,33 +59,24 @@ func (l Load) Class(g Goal) Class {
 	return Open
 }
 
+// undecided is the number of valid trials that decided nothing.
+func (l Load) undecided() int { return l.Close + l.Scarce }
+
+// Length is how many times as long as the first the next trial of the load is: each that
+// decided nothing doubles it, as a longer one may decide.
+func (l Load) Length() int { return 1 << l.undecided() }
+
 func (l *Load) add(r Result) {
 	*map[Result]*int{
 		Clear: &l.Clear, Broken: &l.Broken, Close: &l.Close, Scarce: &l.Scarce, Starved: &l.Starved, Void: &l.Void, Refused: &l.Refused,
 	}[r]++
 }
 
-// Bounds are the relevant bounds of MLRsearch: the smallest upper bound, and the
-// largest lower bound below it. nil: none.
-type Bounds struct{ Lower, Upper *Load }
-
-// Bounds are the relevant bounds so far. A lower bound above an upper one is ignored.
-func (s *Search) Bounds() (b Bounds) {
-	for _, l := range s.loads {
-		switch class := l.Class(s.goal); {
-		case class.upper():
-			b.Upper = &l
-			return b
-		case class == Lower:
-			b.Lower = &l
-		}
-	}
-	return b
-}
-
 // Goal says when a load is decided, and when the bracket is narrow enough.
 type Goal struct {
-	Trials int `json:"trials" jsonschema:"minimum=1"` // maximum number of trials of a load whose trials are close
+	// maximum number of trials of a load whose trials decide nothing, each twice as long as
+	// the one before
+	Trials int `json:"trials" jsonschema:"minimum=1"`
 	// relative width of the bracket at which the search ends: (upper - lower) / upper
 	Width float64 `json:"width" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
 	Spare int     `json:"spare" jsonschema:"minimum=0"` // additional trials of a load to replace INVALID ones

@@ -1,7 +1,10 @@
 package search
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,7 +30,8 @@ func maxTrials(s *Search) int {
 	up := int(math.Ceil(math.Log2(s.span.Max / s.span.From)))
 	down := int(math.Ceil(math.Log2(s.span.From / s.span.Floor)))
 	bisected := s.goal.bisections(2)
-	return (1 + up + down + bisected*(1+up+down+bisected)) * maxTrialsOfLoad(s.goal)
+	small := int(math.Ceil(math.Log2(2 / s.goal.Width))) // steps of less than a factor of two from undecided loads
+	return (1 + up + down + 2*small + bisected*(1+up+down+2*small+bisected)) * maxTrialsOfLoad(s.goal)
 }
 
 // maxTrialsOfLoad bounds the trials of one load: a broken one, one that contradicts it
@@ -61,14 +65,9 @@ func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
 		if l := s.Load(rate); l.trials() > maxTrialsOfLoad(g) {
 			rt.Fatalf("too many trials: %+v", l)
 		}
-		b := s.Bounds()
+		b := s.bracket()
 		was := [2]float64{low, high}
-		if b.Lower != nil {
-			low = b.Lower.Rate
-		}
-		if high = math.Inf(1); b.Upper != nil {
-			high = b.Upper.Rate
-		}
+		low, high = b.low, b.high
 		if low < was[0] || high > was[1] && s.Load(was[1]).Clear == 0 || low >= high {
 			rt.Fatalf("bounds %g to %g after %g to %g", low, high, was[0], was[1])
 		}
@@ -87,17 +86,17 @@ func TestExactSystem(t *testing.T) {
 			}
 			return Broken
 		})
-		b := s.Bounds()
+		b := s.bracket()
 		switch end := s.End(); {
 		case capacity < r.Floor:
-			if end != Missed || b.Lower != nil || b.Upper.Rate != r.Floor {
+			if end != Missed || b.low > 0 || b.high != r.Floor {
 				rt.Fatalf("%s: %+v", end, s.loads)
 			}
 		case capacity >= r.Max:
-			if end != AtMax || b.Upper != nil || b.Lower.Rate != r.Max {
+			if end != AtMax || b.top() < math.Inf(1) || b.low != r.Max {
 				rt.Fatalf("%s: %+v", end, s.loads)
 			}
-		case end != Found || b.Lower.Rate > capacity || b.Upper.Rate <= capacity || Width(b.Lower.Rate, b.Upper.Rate) > g.Width:
+		case end != Found || b.low > capacity || b.high <= capacity || Width(b.low, b.high) > g.Width:
 			rt.Fatalf("%s, capacity %g: %+v", end, capacity, s.loads)
 		}
 	})
@@ -113,9 +112,12 @@ func TestNoisySystem(t *testing.T) {
 		spread := rapid.SampledFrom([]float64{0, 0.02, 0.1, 0.5}).Draw(rt, "spread")
 		grey := rapid.SampledFrom([]float64{0, 0.02, 0.2, 3}).Draw(rt, "grey")
 		invalid := rapid.SampledFrom([]int{0, 0, 5, 30}).Draw(rt, "invalid, %")
+		scarce := r.From * rapid.SampledFrom([]float64{0, 0, 0.1, 0.7, 3}).Draw(rt, "too few samples")
 		s := finish(rt, g, r, func(rt *rapid.T, rate float64) Result {
 			at := math.Log(rate/capacity) + spread*rapid.Float64Range(-1, 1).Draw(rt, "noise")
 			switch draw := rapid.IntRange(0, 99).Draw(rt, "percentile"); {
+			case rate < scarce:
+				return Scarce
 			case rate > limit, draw < invalid:
 				return rapid.SampledFrom([]Result{Starved, Starved, Starved, Void}).Draw(rt, "how")
 			case math.Abs(at) < grey:
@@ -125,18 +127,25 @@ func TestNoisySystem(t *testing.T) {
 			}
 			return Broken
 		})
-		b := s.Bounds()
+		b := s.bracket()
 		switch end := s.End(); end {
 		case Found:
-			if Width(b.Lower.Rate, b.Upper.Rate) > g.Width {
-				rt.Fatalf("found within %g to %g", b.Lower.Rate, b.Upper.Rate)
+			if from := b.lowest(); b.low == 0 || Width(b.low, from) > g.Width || Width(b.highest(), b.high) > g.Width || Width(from, max(from, b.between.To)) > g.Width {
+				rt.Fatalf("found within %+v", b)
+			}
+		case Undecided:
+			z := b.between
+			below := b.low > 0 && Width(b.low, z.From) <= g.Width || b.low == 0 && (z.From == r.Floor || b.starved >= starvedLoads || s.scarce(z.From))
+			above := Width(z.To, b.top()) <= g.Width || math.IsInf(b.top(), 1) && z.To == r.Max || s.scarce(z.To)
+			if z.empty() || !below || !above || b.low > 0 && b.high < b.ceiling && Width(z.From, z.To) <= g.Width {
+				rt.Fatalf("undecided within %+v", b)
 			}
 		case AtMax:
-			if b.Lower.Rate != r.Max || b.Upper != nil {
+			if b.low != r.Max || b.top() < math.Inf(1) {
 				rt.Fatalf("%+v", b)
 			}
 		case Missed:
-			if b.Upper.Rate != r.Floor || b.Lower != nil {
+			if b.high != r.Floor || b.low > 0 {
 				rt.Fatalf("%+v", b)
 			}
 		case Generator:
@@ -150,11 +159,11 @@ func TestNoisySystem(t *testing.T) {
 		default:
 			rt.Fatal("not ended")
 		}
-		if b.Lower != nil && b.Lower.Clear <= b.Lower.Broken {
-			rt.Fatalf("lower bound %+v", b.Lower)
+		if l := s.Load(b.low); b.low > 0 && l.Clear <= l.Broken {
+			rt.Fatalf("lower bound %+v", l)
 		}
-		if b.Upper != nil && (b.Upper.Broken+b.Upper.Close == 0 || b.Upper.Clear > b.Upper.Broken) {
-			rt.Fatalf("upper bound %+v", b.Upper)
+		if l := s.Load(b.high); !math.IsInf(b.high, 1) && l.Broken <= l.Clear {
+			rt.Fatalf("upper bound %+v", l)
 		}
 	})
 }
@@ -175,7 +184,7 @@ func TestWorseTrialsNeverRaiseALoad(t *testing.T) {
 		if before.Class(g) != Lower && worse.Class(g) == Lower {
 			rt.Fatalf("%+v is %s, with worse trials %s", before, before.Class(g), worse.Class(g))
 		}
-		if before.Class(g).upper() && before.Broken > 0 && !worse.Class(g).upper() {
+		if before.Class(g) == Upper && worse.Class(g) != Upper {
 			rt.Fatalf("%+v is %s, with worse trials %s", before, before.Class(g), worse.Class(g))
 		}
 	})
@@ -196,7 +205,7 @@ func TestInvalidTrialsDoNotCount(t *testing.T) {
 }
 
 // The relevant bounds are the smallest upper bound and the largest lower bound below
-// it, in whatever order the trials were made.
+// it, and undecided loads are those between, in whatever order the trials were made.
 func TestRelevantBounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := Goal{Trials: 1, Width: 0.05}
@@ -204,12 +213,12 @@ func TestRelevantBounds(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		least, want := math.Inf(1), 0.0
+		least, want, between := math.Inf(1), 0.0, Zone{}
 		results := map[float64]Result{}
 		for _, rate := range rapid.SliceOfNDistinct(rapid.Float64Range(1, 100), 1, 12, rapid.ID[float64]).Draw(rt, "loads") {
 			results[rate] = rapid.SampledFrom([]Result{Clear, Broken, Close}).Draw(rt, "result")
 			s.Add(rate, results[rate])
-			if results[rate] != Clear {
+			if results[rate] == Broken {
 				least = min(least, rate)
 			}
 		}
@@ -218,9 +227,14 @@ func TestRelevantBounds(t *testing.T) {
 				want = max(want, rate)
 			}
 		}
-		b := s.Bounds()
-		if got := s.bracket(); got.low != want || got.high != least || (b.Upper != nil) != !math.IsInf(least, 1) {
-			rt.Fatalf("%+v, want %g to %g", got, want, least)
+		for _, rate := range slices.Sorted(maps.Keys(results)) {
+			if rate > want && rate < least {
+				between.To = rate
+				between.From = cmp.Or(between.From, rate)
+			}
+		}
+		if got := s.bracket(); got.low != want || got.high != least || got.between != between {
+			rt.Fatalf("%+v, want %g to %g and %v", got, want, least, between)
 		}
 	})
 }

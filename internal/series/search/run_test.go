@@ -22,11 +22,11 @@ var parameters = Parameters{
 
 // probes makes trials with the results of a function of the rate and the number of
 // earlier trials at it.
-func probes(of func(rate float64, n int) Result) func(context.Context, float64) (Probe, error) {
+func probes(of func(rate float64, n int) Result) func(context.Context, float64, int) (Probe, error) {
 	all, at := 0, map[float64]int{}
-	return func(_ context.Context, rate float64) (Probe, error) {
+	return func(_ context.Context, rate float64, times int) (Probe, error) {
 		p := Probe{
-			Rate: rate, Run: fmt.Sprintf("run-%02d", all+1), Seed: 7 + uint64(all), Seconds: 75,
+			Rate: rate, Run: fmt.Sprintf("run-%02d", all+1), Seed: 7 + uint64(all), Judged: 60 * float64(times), Seconds: 15 + 60*float64(times),
 			Started: time.Date(2026, 11, 20, 23, 15, 0, 0, time.UTC).Add(time.Duration(all) * 75 * time.Second),
 			Result:  of(rate, at[rate]),
 		}
@@ -39,9 +39,13 @@ func probes(of func(rate float64, n int) Result) func(context.Context, float64) 
 			p.Verdict, p.Claim = "FAIL", "payment did not sustain it."
 			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
 		case Close:
-			observed, limit := 262.0, 250.0
+			observed, limit, allowed := 262.0, 250.0, int64(rate*p.Judged/20)
+			violations := allowed * int64(110+all%5) / 100
 			p.Verdict, p.Claim = "INCONCLUSIVE", "This run does not show whether payment sustains it: too close to the limit to call."
-			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
+			p.Decisive = &Decisive{
+				Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms",
+				Violations: &violations, Allowed: &allowed,
+			}
 		case Scarce:
 			p.Verdict, p.Claim = "INCONCLUSIVE", "This run does not show whether payment sustains it: 60 samples, of which 3 may violate it."
 		case Starved:
@@ -89,11 +93,12 @@ func TestSchema(t *testing.T) {
 func TestResults(t *testing.T) {
 	for name, of := range map[string]func(float64, int) Result{
 		"found": below(150), "at-max": below(1000), "missed": below(0.5), "generator": over(300, Starved, below(1000)),
-		"refused": over(0, Refused, nil),
-		"close":   over(180, Broken, over(150, Close, below(150))),
-		"scarce":  func(rate float64, _ int) Result { return map[bool]Result{true: Scarce, false: Broken}[rate < 50] },
-		"invalid": over(200, Void, below(1000)),
-		"unmade":  over(80, Broken, over(55, Starved, below(55))),
+		"refused":   over(0, Refused, nil),
+		"close":     over(180, Broken, over(150, Close, below(150))),
+		"undecided": over(300, Broken, over(0, Close, nil)),
+		"scarce":    func(rate float64, _ int) Result { return map[bool]Result{true: Scarce, false: Broken}[rate < 50] },
+		"invalid":   over(200, Void, below(1000)),
+		"unmade":    over(80, Broken, over(55, Starved, below(55))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var kept []Document
@@ -146,16 +151,16 @@ func TestStoppedEarly(t *testing.T) {
 			defer cancel()
 			trial, n := probes(below(150)), 0
 			var kept []Document
-			d, err := Run(ctx, parameters, Loop{Keep: checked(t, &kept), Confirm: confirm, Trial: func(ctx context.Context, rate float64) (Probe, error) {
+			d, err := Run(ctx, parameters, Loop{Keep: checked(t, &kept), Confirm: confirm, Trial: func(ctx context.Context, rate float64, times int) (Probe, error) {
 				if n++; n < c.trial {
-					return trial(ctx, rate)
+					return trial(ctx, rate, times)
 				}
 				if c.interrupted {
 					cancel()
 				}
 				switch {
 				case c.sealed:
-					return trial(ctx, rate)
+					return trial(ctx, rate, times)
 				case c.interrupted:
 					return Probe{}, context.Cause(ctx)
 				}
@@ -185,6 +190,24 @@ func TestStoppedEarly(t *testing.T) {
 				t.Errorf("%d trials count, %d have ended", counted, c.trial-1)
 			}
 		})
+	}
+}
+
+// The exit code says how a search ended, and whether its bounds enclose more undecided loads
+// than asked for.
+func TestExitCode(t *testing.T) {
+	for want, all := range map[int][]func(float64, int) Result{
+		0: {below(150), below(1000), over(180, Broken, over(150, Close, below(150))), over(80, Broken, over(55, Starved, below(55)))},
+		1: {below(0.5)},
+		3: {over(300, Starved, below(1000)), over(200, Void, below(1000))},
+		4: {over(300, Broken, over(50, Close, below(50))), over(300, Broken, over(0, Close, nil)), over(0, Close, nil), over(300, Starved, over(50, Close, below(50))), over(0, Scarce, nil)},
+	} {
+		for i, of := range all {
+			d, err := Run(t.Context(), parameters, Loop{Trial: probes(of), Keep: func(Document) error { return nil }})
+			if got := d.ExitCode(); err != nil || got != want {
+				t.Errorf("search %d: %v, exit code %d, want %d: %s", i, err, got, want, d.Sentence)
+			}
+		}
 	}
 }
 

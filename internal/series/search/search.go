@@ -59,7 +59,7 @@ const (
 	AtMax       End = "at-max"      // the SLOs hold at the highest rate of the range
 	Missed      End = "missed"      // the SLOs are missed at the lowest rate of the range
 	Generator   End = "generator"   // the generator's limit is below the system's
-	Undecided   End = "undecided"   // trials have too few samples to decide
+	Undecided   End = "undecided"   // loads are too close to the limit to call, or their trials have too few samples
 	Invalid     End = "invalid"     // trials are INVALID, for a reason other than the generator
 	Interrupted End = "interrupted" // the search was stopped
 	Failed      End = "failed"      // something else than the system failed
@@ -67,9 +67,10 @@ const (
 
 // Loop holds the effects of a search.
 type Loop struct {
-	// Trial makes one trial and blocks until it has ended. A trial interrupted by
-	// ctx is kept in the document but decides nothing; an error ends the search.
-	Trial func(ctx context.Context, rate float64) (Probe, error)
+	// Trial makes one trial, a number of times as long as the first of its load, and blocks
+	// until it has ended. A trial interrupted by ctx is kept in the document but decides
+	// nothing; an error ends the search.
+	Trial func(ctx context.Context, rate float64, times int) (Probe, error)
 	// Keep saves the document after each trial. It may block on a write.
 	Keep func(Document) error
 	// Confirm is the command that would certify a rate; nil: there is none.
@@ -95,7 +96,7 @@ func Run(ctx context.Context, a Parameters, l Loop) (Document, error) {
 		if !ok {
 			return d, nil
 		}
-		p, err := l.Trial(ctx, rate)
+		p, err := l.Trial(ctx, rate, s.Load(rate).Length())
 		if err != nil {
 			return d, l.stop(ctx, &d, err)
 		}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func once(r Result, otherwise func(float64, int) Result) func(float64, int) Resu
 }
 
 func (l Load) trials() int {
-	return l.Clear + l.Broken + l.Close + l.Scarce + l.Starved + l.Void + l.Refused
+	return l.Clear + l.Broken + l.undecided() + l.Starved + l.Void + l.Refused
 }
 
 func TestHowSearchesEnd(t *testing.T) {
@@ -52,6 +53,8 @@ func TestHowSearchesEnd(t *testing.T) {
 		tried string // loads in the order of their first trials, with the number of trials
 		low   float64
 		high  float64 // 0: none
+
+		undecided Zone
 	}{
 		"found": {
 			of: below(150), end: Found, tried: "100x1 200x2 140x1 167x1 153x1", low: 140, high: 153,
@@ -98,7 +101,7 @@ func TestHowSearchesEnd(t *testing.T) {
 					return []Result{Broken, Clear, Close}[n]
 				}
 				return below(150)(rate, n)
-			}, end: Found, tried: "100x1 200x3 140x1 167x1 153x1", low: 140, high: 153,
+			}, end: Found, tried: "100x1 200x3 220x1 181x1 135x1 156x1 145x1", low: 145, high: 156,
 		},
 		"broken once, then invalid": {
 			of: func(rate float64, n int) Result {
@@ -111,18 +114,54 @@ func TestHowSearchesEnd(t *testing.T) {
 		"close, then clear": {
 			of: once(Close, below(150)), end: Found, tried: "100x2 200x2 140x2 167x2 153x2", low: 140, high: 153,
 		},
-		"close twice counts as not sustained": {
-			of: over(180, Broken, over(150, Close, below(150))), end: Found, tried: "100x1 200x2 140x1 167x2 153x2", low: 140, high: 153,
+		"close twice is no bound": {
+			of: over(180, Broken, over(150, Close, below(150))), end: Found, tried: "100x1 200x2 140x1 167x2 153x2 183x1",
+			low: 140, high: 183, undecided: Zone{153, 167},
 		},
 		"close in every trial of four": {
 			of: over(180, Broken, over(150, Close, below(150))), goal: Goal{Trials: 4, Width: 0.1}, end: Found,
-			tried: "100x1 200x2 140x1 167x4 153x4", low: 140, high: 153,
+			tried: "100x1 200x2 140x1 167x4 153x4 183x1", low: 140, high: 183, undecided: Zone{153, 167},
+		},
+		"close at the first load, as it is near the capacity": {
+			of: over(105, Broken, over(97, Close, below(97))), end: Found,
+			tried: "100x2 110x1 91x1", low: 91, high: 110, undecided: Zone{100, 100},
 		},
 		"close at every load": {
-			of: over(0, Close, nil), end: Missed, tried: "100x2 50x2 25x2 12.5x2 6.25x2 3.125x2 1.5625x2 1x2", high: 1,
+			of: over(0, Close, nil), end: Undecided,
+			tried: "100x2 110x2 121x1 146x1 210x1 420x1 500x1 50x1 25x1 13x1 6.5x1 3.3x1 1.7x1 1x1", undecided: Zone{1, 500},
+		},
+		"close at every load below the capacity": {
+			of: over(300, Broken, over(0, Close, nil)), end: Undecided,
+			tried: "100x2 110x2 121x1 146x1 210x1 420x2 50x1 25x1 13x1 6.5x1 3.3x1 1.7x1 1x1 300x1 250x1 274x1", high: 300, undecided: Zone{1, 274},
+		},
+		"close at some loads, clear below and broken above": {
+			of: over(300, Broken, over(50, Close, below(50))), end: Undecided,
+			tried: "100x2 110x2 121x1 146x1 210x1 420x2 50x1 25x1 35x1 42x1 46x1 300x1 250x1 274x1", low: 46, high: 300, undecided: Zone{50, 274},
+		},
+		"close at low loads, clear above": {
+			of: over(300, Broken, over(110, Clear, over(0, Close, nil))), end: Found,
+			tried: "100x2 110x1 220x1 440x2 310x1 260x1 284x1", low: 284, high: 310,
+		},
+		"broken at a low load, clear above": {
+			of: over(300, Broken, over(105, Clear, over(97, Close, over(85, Broken, below(85))))), end: Found,
+			tried: "100x2 110x1 220x1 440x2 310x1 260x1 284x1", low: 284, high: 310,
+		},
+		"a hiccup below a close load": {
+			of: func(rate float64, n int) Result {
+				if rate == 91 && n == 0 {
+					return Broken
+				}
+				return over(105, Broken, over(97, Close, below(97)))(rate, n)
+			}, end: Found,
+			tried: "100x2 110x1 91x3", low: 91, high: 110, undecided: Zone{100, 100},
+		},
+		"invalid at a load between close ones": {
+			of: over(300, Broken, over(92, Close, over(65, Starved, below(65)))), end: Undecided,
+			tried: "100x2 110x2 121x1 146x1 210x1 420x2 50x1 70x3 59x1 64x1 300x1 250x1 274x1", low: 64, high: 300, undecided: Zone{70, 274},
 		},
 		"close at a doubled load": {
-			of: over(400, Close, below(1000)), end: Found, tried: "100x1 200x1 400x2 280x1 335x1 366x1", low: 366, high: 400,
+			of: over(400, Close, below(1000)), end: Undecided, tried: "100x1 200x1 400x2 440x2 486x1 500x1 320x1 360x1",
+			low: 360, undecided: Zone{400, 500},
 		},
 		"too few samples below some load": {
 			of: func(rate float64, _ int) Result {
@@ -130,10 +169,17 @@ func TestHowSearchesEnd(t *testing.T) {
 					return Scarce
 				}
 				return Broken
-			}, end: Undecided, tried: "100x1 50x1 25x1", high: 50,
+			}, end: Undecided,
+			tried: "100x1 50x2 25x2 35x1 29.6x2", high: 35, undecided: Zone{25, 29.6},
 		},
-		"too few samples at the first load": {
-			of: over(0, Scarce, nil), end: Undecided, tried: "100x1",
+		"too few samples at any load": {
+			of: over(0, Scarce, nil), end: Undecided, tried: "100x2", undecided: Zone{100, 100},
+		},
+		"too few samples in the first trial of a load": {
+			of: once(Scarce, below(150)), end: Found, tried: "100x2 200x2 140x2 167x2 153x2", low: 140, high: 153,
+		},
+		"too few samples at low loads": {
+			of: over(90, Broken, over(60, Clear, over(0, Scarce, nil))), end: Found, tried: "100x2 50x2 70x1 84x1 92x1", low: 84, high: 92,
 		},
 		"the generator's limit": {
 			of: over(300, Starved, below(1000)), end: Generator, tried: "100x1 200x1 400x3 280x1 335x3 306x3", low: 280,
@@ -167,7 +213,7 @@ func TestHowSearchesEnd(t *testing.T) {
 					return []Result{Close, Void, Void, Starved}[n]
 				}
 				return Clear
-			}, end: Found, tried: "100x1 200x4 140x1 167x4 153x4", low: 140, high: 153,
+			}, end: Undecided, tried: "100x1 200x4 220x4 243x1 295x1 440x1 500x1 140x1 167x1 153x1", low: 140, undecided: Zone{153, 500},
 		},
 		"invalid trials, mostly for the generator": {
 			of: over(200, Refused, func(rate float64, n int) Result {
@@ -206,15 +252,12 @@ func TestHowSearchesEnd(t *testing.T) {
 			for _, rate := range order {
 				all = append(all, fmt.Sprintf("%gx%d", rate, s.Load(rate).trials()))
 			}
-			low, high, b := 0.0, 0.0, s.Bounds()
-			if b.Lower != nil {
-				low = b.Lower.Rate
+			b := s.bracket()
+			if math.IsInf(b.high, 1) {
+				b.high = 0
 			}
-			if b.Upper != nil {
-				high = b.Upper.Rate
-			}
-			if tried := strings.Join(all, " "); s.End() != c.end || tried != c.tried || low != c.low || high != c.high {
-				t.Errorf("%s between %g and %g after %s", s.End(), low, high, tried)
+			if tried := strings.Join(all, " "); s.End() != c.end || tried != c.tried || b.low != c.low || b.high != c.high || b.between != c.undecided {
+				t.Errorf("%s between %g and %g, undecided %v, after %s", s.End(), b.low, b.high, b.between, tried)
 			}
 		})
 	}
@@ -267,7 +310,7 @@ func TestTrialsLeft(t *testing.T) {
 		if known && is && left > last {
 			t.Errorf("after the trial at %g/s %d are left, %d before", rate, left, last)
 		}
-		if b := s.Bounds(); is != (b.Lower != nil && b.Upper != nil && s.End() == Running) {
+		if b := s.bracket(); is != (b.low > 0 && !math.IsInf(b.high, 1) && s.End() == Running) {
 			t.Errorf("known: %t, with the bounds %+v", is, b)
 		}
 		last, known = left, is

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -35,32 +36,40 @@ func (d *Document) reason() string {
 	case Generator:
 		return fmt.Sprintf("; the generator cannot offer %s", d.rate(*d.GeneratorAt))
 	case Undecided:
-		return fmt.Sprintf("; trials at %s have too few samples", d.rate(d.first(TooShort)))
+		if d.Upper == nil && d.GeneratorAt != nil {
+			return fmt.Sprintf("; the generator cannot offer %s", d.rate(*d.GeneratorAt))
+		}
 	case Invalid:
-		return fmt.Sprintf("; trials at %s are INVALID", d.rate(d.first(Unjudged)))
+		for _, l := range d.Loads {
+			if l.Class == Unjudged {
+				return fmt.Sprintf("; trials at %s are INVALID", d.rate(l.Rate))
+			}
+		}
 	}
 	return ""
 }
 
-func (d *Document) first(of Class) float64 {
-	for _, l := range d.Loads {
-		if l.Class == of {
-			return l.Rate
-		}
-	}
-	return 0
-}
-
 func (d *Document) between() string {
+	undecided := ""
+	if d.Undecided != nil {
+		undecided = ", " + d.undecided()
+	}
 	switch {
 	case d.Lower != nil && d.Upper != nil:
-		return fmt.Sprintf("between %s and %s", quantity.Exact(*d.Lower), d.rate(*d.Upper))
+		return fmt.Sprintf("between %s and %s", quantity.Exact(*d.Lower), d.rate(*d.Upper)) + undecided
 	case d.Lower != nil:
-		return "at least " + d.rate(*d.Lower)
+		return "at least " + d.rate(*d.Lower) + undecided
 	case d.Upper != nil:
-		return "less than " + d.rate(*d.Upper)
+		return "less than " + d.rate(*d.Upper) + undecided
 	}
-	return "not known"
+	return "not known" + undecided
+}
+
+func (d *Document) undecided() string {
+	if z := *d.Undecided; z.From < z.To {
+		return fmt.Sprintf("undecided from %s to %s", quantity.Exact(z.From), d.rate(z.To))
+	}
+	return "undecided at " + d.rate(d.Undecided.To)
 }
 
 func (d *Document) rate(v float64) string { return quantity.Exact(v) + " " + d.Unit }
@@ -88,7 +97,10 @@ func Summary(w io.Writer, d Document, path string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
 	if d.Upper != nil {
-		fmt.Fprintf(&b, "%s\n", d.atUpper())
+		fmt.Fprintf(&b, "at %s missed: %s\n", d.rate(*d.Upper), cmp.Or(d.Decisive.Text(), "no reason recorded"))
+	}
+	if d.Undecided != nil {
+		fmt.Fprintf(&b, "%s: %s\n", d.undecided(), d.whyUndecided())
 	}
 	for _, note := range d.notes() {
 		fmt.Fprintln(&b, page.Message(note))
@@ -106,16 +118,30 @@ func Summary(w io.Writer, d Document, path string) error {
 	return err
 }
 
-func (d Document) atUpper() string {
-	at := "at " + d.rate(*d.Upper)
-	p := d.decisiveAt(*d.Upper)
-	switch {
-	case p == nil:
-		return at + ": missed"
-	case p.Result == Broken:
-		return fmt.Sprintf("%s missed: %s", at, p.Decisive.Text())
+// whyUndecided says by how much the SLO that most of the undecided loads are close to is
+// violated there.
+func (d Document) whyUndecided() string {
+	shares, most, why := map[string][]float64{}, "", "too few samples"
+	for _, p := range d.Probes {
+		by := p.Decisive
+		if p.Rate < d.Undecided.From || p.Rate > d.Undecided.To || p.Result != Close || by == nil {
+			continue
+		}
+		if why = by.Text(); by.Violations != nil && by.Allowed != nil && *by.Allowed > 0 {
+			shares[by.Name] = append(shares[by.Name], float64(*by.Violations)/float64(*by.Allowed))
+			if len(shares[by.Name]) > len(shares[most]) {
+				most = by.Name
+			}
+		}
 	}
-	return fmt.Sprintf("%s too close to call, counted as not sustained: %s", at, p.Decisive.Text())
+	if most == "" {
+		return why
+	}
+	least, highest := quantity.Format(slices.Min(shares[most]), "share"), quantity.Format(slices.Max(shares[most]), "share")
+	if least != highest {
+		least = strings.TrimSuffix(least, " %") + " to " + highest
+	}
+	return fmt.Sprintf("%s has %s of the violations that it allows", most, least)
 }
 
 // notes explain why the bounds are not narrower, and what to do.
@@ -140,13 +166,13 @@ func (d Document) notes() (all []string) {
 		last(Void)
 	case Undecided:
 		last(Scarce)
-		all = append(all, "hint: make longer trials: --trial")
+		all = append(all, "hint: make longer trials (--trial), or more at each rate, each twice as long as the one before (--trials)")
 	}
 	return all
 }
 
 var classTexts = map[Class]string{
-	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
+	Open: "open", Lower: "held", Upper: "missed", TooClose: "undecided", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
 func (d Document) table() page.Table {

@@ -11,14 +11,14 @@ import (
 
 // maxSearchTime limits a search at the defaults whose bounds lie within a factor of
 // four of its first load.
-const maxSearchTime = 8 * time.Minute
+const maxSearchTime = 13 * time.Minute
 
 // trialTime is how long a trial at the defaults takes, with 4 s of overhead (see
 // DefaultTrial). If the queue of an overloaded system reaches payment's time-out of
 // 10 s within the trial, its last transactions take that long, and a rest follows.
-func trialTime(r Result, rate, capacity float64) time.Duration {
+func trialTime(r Result, rate, capacity float64, times int) time.Duration {
 	const overhead, timeout = 4 * time.Second, 10 * time.Second
-	trial := DefaultTrial + trialWarmup + trialBaseline + trialRamp + trialCooldown
+	trial := time.Duration(times)*DefaultTrial + trialWarmup + trialBaseline + trialRamp + trialCooldown
 	if queue := 1 - capacity/rate; r == Broken && queue*trial.Seconds() >= timeout.Seconds() {
 		return trial + overhead + timeout + maxRest
 	}
@@ -26,15 +26,16 @@ func trialTime(r Result, rate, capacity float64) time.Duration {
 }
 
 // timedSearch searches from 100/s at the defaults, and adds up the trials' time.
-func timedSearch(t interface{ Fatal(...any) }, capacity float64, of func(rate float64) Result) (s *Search, took time.Duration) {
+func timedSearch(t interface{ Fatal(...any) }, capacity float64, of func(rate float64, times int) Result) (s *Search, took time.Duration) {
 	s, err := New(goal, Range{From: 100, Floor: 1, Max: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
-		r := of(rate)
+		times := s.Load(rate).Length()
+		r := of(rate, times)
 		s.Add(rate, r)
-		took += trialTime(r, rate, capacity)
+		took += trialTime(r, rate, capacity, times)
 	}
 	return s, took
 }
@@ -42,19 +43,19 @@ func timedSearch(t interface{ Fatal(...any) }, capacity float64, of func(rate fl
 // foundNear reports whether a search found both bounds within a factor of four of its
 // first load.
 func foundNear(s *Search) bool {
-	b := s.Bounds()
-	return s.End() == Found && b.Lower.Rate >= s.span.From/4 && b.Upper.Rate <= 4*s.span.From
+	b := s.bracket()
+	return s.End() == Found && b.low >= s.span.From/4 && b.high <= 4*s.span.From
 }
 
 // Whatever the results near the capacity, and with one wrong or INVALID trial
-// anywhere, a search that ends within a factor of four takes at most eight minutes.
-func TestWithinEightMinutes(t *testing.T) {
+// anywhere, a search that ends within a factor of four keeps the time limit.
+func TestTimeLimit(t *testing.T) {
 	ended := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		hiccup := false
 		capacity := math.Pow(4, rapid.Float64Range(-1, 1).Draw(rt, "capacity")) * 100
 		near := rapid.SampledFrom([]float64{0, 0.05, 0.1, 0.3}).Draw(rt, "near")
-		s, took := timedSearch(rt, capacity, func(rate float64) Result {
+		s, took := timedSearch(rt, capacity, func(rate float64, _ int) Result {
 			distance := math.Log(rate / capacity)
 			if !hiccup && rapid.IntRange(0, 9).Draw(rt, "hiccup") == 0 {
 				hiccup = true
@@ -85,19 +86,19 @@ func TestWithinEightMinutes(t *testing.T) {
 type simulated struct {
 	capacity float64
 	power    float64 // 3: latency rises slowly; 40: it breaks down
-	spread   float64 // standard deviation of the logarithm of the violations
+	spread   float64 // standard deviation of the logarithm of the violations of the first trial of a load
 	stalls   float64 // share of trials in which everything stalls for 2 s
 	starved  float64 // share of INVALID trials
 	rng      *rand.Rand
 }
 
-func (s simulated) trial(rate float64) Result {
+func (s simulated) trial(rate float64, times int) Result {
 	if s.rng.Float64() < s.starved {
 		return Starved
 	}
-	share := math.Pow(rate/s.capacity, s.power) * math.Exp(s.spread*s.rng.NormFloat64())
+	share := math.Pow(rate/s.capacity, s.power) * math.Exp(s.spread/math.Sqrt(float64(times))*s.rng.NormFloat64())
 	if s.rng.Float64() < s.stalls {
-		share += 2
+		share += 2 / float64(times)
 	}
 	switch { // share of the allowed violations
 	case share <= 0.5:
@@ -109,7 +110,7 @@ func (s simulated) trial(rate float64) Result {
 }
 
 // The same time limit for simulated systems, with the noise of a shared machine; and
-// the bounds enclose the capacity, or a load below it that is close to the limit.
+// the bounds enclose the capacity, but for the width of the goal and the noise of a trial.
 func TestTimeOfSearches(t *testing.T) {
 	const each = 2000
 	for name, s := range map[string]simulated{
@@ -123,12 +124,13 @@ func TestTimeOfSearches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.rng = rand.New(rand.NewPCG(1, uint64(len(name))))
 			longest, sum, found, right := time.Duration(0), time.Duration(0), 0, 0
+			off := 1.1 * math.Exp(s.spread/s.power)
 			for range each {
 				s.capacity = 100 * math.Pow(4, 2*s.rng.Float64()-1)
 				search, took := timedSearch(t, s.capacity, s.trial)
-				if b := search.Bounds(); b.Lower != nil && b.Upper != nil {
+				if b := search.bracket(); b.low > 0 && !math.IsInf(b.high, 1) {
 					found++
-					if b.Lower.Rate <= s.capacity*1.1 && b.Upper.Rate >= s.capacity*math.Pow(0.25, 1/s.power)/1.1 {
+					if b.low <= s.capacity*off && b.high >= s.capacity/off {
 						right++
 					}
 				}
@@ -141,7 +143,7 @@ func TestTimeOfSearches(t *testing.T) {
 			if longest > maxSearchTime {
 				t.Errorf("longest search: %s, want at most %s", longest, maxSearchTime)
 			}
-			if found < each*99/100 || right < each*9/10 {
+			if found < each*99/100 || right < each*95/100 {
 				t.Errorf("bounds in %d of %d, right in %d", found, each, right)
 			}
 		})

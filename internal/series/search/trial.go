@@ -14,18 +14,20 @@ import (
 	"assay.dev/assay/internal/spec"
 )
 
-// The time that a search takes (TestWithinEightMinutes). A capacity within a factor
+// The time that a search takes (TestTimeLimit). A capacity within a factor
 // of four of the first rate R is bracketed after three loads (R, R/2, R/4 or R, 2R,
 // 4R), and three more bisect a factor of two to 10 %:
 //
 //	ln 2 (1/2 + slack)^3 = 0.103 <= -ln(1 - 0.1) = 0.105
 //
-// At least one of the six loads is clear, and the others have at most two trials. That
-// makes eleven trials of DefaultTrial, 8 s of other phases and 4 s of overhead: 352 s.
+// At least one of the six loads is clear, and the others have at most two trials, the
+// second twice as long. That makes eleven trials of DefaultTrial or twice that, 8 s of
+// other phases and 4 s of overhead: 452 s.
 // (Overhead: start of workers and VUs, t0 up to 2.5 s ahead, end of the last
 // transactions, ledger, verdict; measured 3 to 4 s on two cores with a load average of
-// 14.) The rest of 480 s is for trials that contradict each other or are INVALID, and
-// for systems so overloaded that their transactions time out, with a Rest after each.
+// 14.) The rest of 780 s is for loads around undecided ones, for trials that contradict
+// each other or are INVALID, and for systems so overloaded that their transactions time
+// out, with a Rest after each.
 const (
 	DefaultTrial = 20 * time.Second
 
@@ -163,7 +165,10 @@ func decisive(v verdict.Verdict) *Decisive {
 	for _, s := range v.SLOs {
 		if s.Outcome == v.Outcome {
 			limit := s.Limit
-			return &Decisive{Kind: "slo", Name: s.Name(), Observed: s.Observed, Limit: &limit, Unit: s.Unit}
+			return &Decisive{
+				Kind: "slo", Name: s.Name(), Observed: s.Observed, Limit: &limit, Unit: s.Unit,
+				Violations: s.Violations, Allowed: s.Allowed,
+			}
 		}
 	}
 	for _, r := range v.Rules {

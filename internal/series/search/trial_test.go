@@ -146,3 +146,41 @@ func TestRest(t *testing.T) {
 		t.Errorf("%s without a latency, want %s", got, maxRest)
 	}
 }
+
+// A longer trial of a load has a longer hold, and its record says so; no longer than that
+// of a certificate, and never shorter than asked for. Stages have their own lengths.
+func TestLongerTrials(t *testing.T) {
+	stages := payment()
+	stages.Flows[0].Load = spec.Load{Unit: "tps", Stages: []spec.Stage{{Rate: 100, For: time.Minute, Judge: true}}}
+	for name, c := range map[string]struct {
+		p     spec.Profile
+		hold  time.Duration
+		times int
+		want  time.Duration
+	}{
+		"the first":           {payment(), 20 * time.Second, 1, 20 * time.Second},
+		"the second":          {payment(), 20 * time.Second, 2, 40 * time.Second},
+		"the sixth":           {payment(), 20 * time.Second, 32, 10 * time.Minute},
+		"longer than a limit": {payment(), 15 * time.Minute, 2, 15 * time.Minute},
+		"stages":              {stages, time.Minute, 4, time.Minute},
+	} {
+		short, changed := c.p, map[string]string{}
+		if !c.p.HasStages() {
+			var err error
+			if short, changed, err = Shorten(c.p, c.hold); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trials := NewTrials(Parameters{Range: Range{From: 100, Max: 500}}, short, changed)
+		o, err := trials.options(50, c.times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hold := o.Profile.TargetHold(); hold != c.want || !c.p.HasStages() && o.Overrides["hold"] != c.want.String() || o.Profile.Target() != 50 {
+			t.Errorf("%s: %s, recorded as %q", name, hold, o.Overrides["hold"])
+		}
+		if changed["hold"] != "" && changed["hold"] != c.hold.String() {
+			t.Errorf("%s: the trials after it last %s", name, changed["hold"])
+		}
+	}
+}

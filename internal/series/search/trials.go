@@ -80,9 +80,9 @@ func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) 
 		t.Profile.Name, quantity.Exact(t.Parameters.Range.From), time.Duration(t.Parameters.Seconds*float64(time.Second)), quantity.Format(t.Parameters.Goal.Width, "share"))
 	loop := Loop{Trial: t.trial, Keep: t.keep, Confirm: confirm}
 	if t.Turn != nil {
-		loop.Trial = func(ctx context.Context, rate float64) (p Probe, err error) {
+		loop.Trial = func(ctx context.Context, rate float64, times int) (p Probe, err error) {
 			err = t.Turn(ctx, func() error {
-				p, err = t.trial(ctx, rate)
+				p, err = t.trial(ctx, rate, times)
 				return err
 			})
 			return p, err
@@ -95,15 +95,22 @@ func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) 
 	return d, err
 }
 
-func (t *Trials) options(rate float64) (run.Options, error) {
+// options are those of a trial at a rate, a number of times as long as the first. It is no
+// longer than a certificate's hold because of that, and stages have their own lengths.
+func (t *Trials) options(rate float64, times int) (run.Options, error) {
+	o := t.Options
+	o.Overrides = maps.Clone(t.Changed)
 	p, err := t.Profile.WithRate(rate)
+	if hold := p.TargetHold(); err == nil && times > 1 && !p.HasStages() {
+		hold = max(hold, min(hold*time.Duration(times), rulebook.CertificateHold))
+		p, err = p.WithHold(hold)
+		o.Overrides["hold"] = hold.String()
+	}
 	if err != nil {
 		return run.Options{}, fmt.Errorf("plan a trial at %s/s: %w", quantity.Exact(rate), err)
 	}
-	o := t.Options
 	o.ID, o.Profile, o.Seed, o.Scope = trial.NewID(p.Name), p, t.Parameters.Seed+uint64(t.made), spec.ScopeTrial
 	o.Dir = filepath.Join(t.Dir, o.ID)
-	o.Overrides = maps.Clone(t.Changed)
 	o.Overrides["rate"] = strconv.FormatFloat(rate, 'g', -1, 64) // exactly, so that the record can be compared with it
 	o.Limitations = []string{"a trial of " + t.Parameters.ID + ", which chose its rate by the results of other trials: it certifies nothing"}
 	if t.Limitation != "" {
@@ -118,7 +125,7 @@ func (t *Trials) Check(ctx context.Context) error { return t.check(ctx, t.Parame
 
 // CheckMachine finds what this machine lacks for a trial at the lowest rate.
 func (t *Trials) CheckMachine() error {
-	o, err := t.options(t.Parameters.Range.Floor)
+	o, err := t.options(t.Parameters.Range.Floor, 1)
 	if err != nil {
 		return err
 	}
@@ -126,7 +133,7 @@ func (t *Trials) CheckMachine() error {
 }
 
 func (t *Trials) check(ctx context.Context, rate float64) error {
-	o, err := t.options(rate)
+	o, err := t.options(rate, 1)
 	if err != nil {
 		return err
 	}
@@ -134,14 +141,16 @@ func (t *Trials) check(ctx context.Context, rate float64) error {
 }
 
 // trial makes one run. Its folder gets no certificate.
-func (t *Trials) trial(ctx context.Context, rate float64) (Probe, error) {
-	o, err := t.options(rate)
+func (t *Trials) trial(ctx context.Context, rate float64, times int) (Probe, error) {
+	o, err := t.options(rate, times)
 	if err != nil {
 		return Probe{}, err
 	}
 	t.made++
 	start := time.Now()
-	p := Probe{Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: start.UTC().Truncate(time.Second)}
+	p := Probe{
+		Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: start.UTC().Truncate(time.Second), Judged: o.Profile.TargetHold().Seconds(),
+	}
 	result, err := trial.Run(ctx, o, t.Console.Progress(fmt.Sprintf("%s at %s/s, trial %d", cmp.Or(t.Label, o.Profile.Name), quantity.Exact(rate), t.made)))
 	if err != nil {
 		if ctx.Err() != nil {
