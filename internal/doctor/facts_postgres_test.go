@@ -68,7 +68,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	for name, want := range map[string]struct{ read, clean string }{
 		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
-		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"},
+		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP; convert it in the query, as by to_timestamp(ms / 1000.0)", ""}, "unclean": {"", "syntax error"},
 		"fl, flow a": {`relation "ordres" does not exist`, ""},
 		"called":     {"", ""}, "not called": {"", "procedure porge("},
 	} {

@@ -51,8 +51,13 @@ export default function () {
 	if len(acks) == 0 || int64(len(acks)) != r.Plan.Load.Arrivals() {
 		t.Errorf("%d distinct identities of %d transactions", len(acks), r.Plan.Load.Arrivals())
 	}
-	if n, _ := r.Timeline.Sum(metric.AcknowledgedForms, []metric.Label{{Key: "form", Value: "6-digit number"}}, record.All); n == 0 {
-		t.Error("no form is recorded")
+	for _, s := range r.Timeline.Series(metric.AcknowledgedForms) {
+		if form := s.Label("form"); !strings.HasSuffix(form, "-digit number") {
+			t.Errorf("identities are a %s", form)
+		}
+	}
+	if n, _ := r.Timeline.Sum(metric.AcknowledgedForms, nil, record.All); int64(n) != r.Plan.Load.Arrivals() {
+		t.Errorf("forms of %g identities are recorded", n)
 	}
 }
 

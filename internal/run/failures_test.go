@@ -109,6 +109,8 @@ export default function () {
 		"switched":    web(everything, `function () { try { http.get(url + '/101'); } catch (e) {} }`),
 		"ws":          socket(`function () { ws.connect(url + '/500', { tags: { expected_status: '101,500' } }, () => {}); }`),
 		"websockets":  socket(`function () { new WebSocket(url + '/403', null, { tags: { expected_status: '403' } }).onerror = () => {}; }`),
+		"forged":      socket(`function () { ws.connect('ws://` + closed.Addr().String() + `/', { tags: { status: '101' } }, () => {}); }`),
+		"unconnected": "import grpc from 'k6/net/grpc';\n" + web(`const client = new grpc.Client();`, `function () { http.get(url + '/200'); try { client.connect('`+closed.Addr().String()+`', { plaintext: true, timeout: '500ms' }); } catch (e) {} }`),
 		"unavailable": call(14, "0,14"),
 		"unknown":     call(2, "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"),
 	}

@@ -37,6 +37,14 @@ type Expected struct {
 	WebSocket []int `json:"ws,omitempty"`
 }
 
+// Expected are the statuses that the only flow of a profile expects.
+func (p Profile) Expected() (e Expected) {
+	if len(p.Flows) == 1 {
+		e = p.Flows[0].Expected
+	}
+	return e
+}
+
 // Of are the statuses of a protocol.
 func (e Expected) Of(p *metric.Protocol) []int {
 	switch p {

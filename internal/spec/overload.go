@@ -15,6 +15,10 @@ import (
 // load, for the system to have settled (ours): twice Settled, as the load itself changes.
 const Held = 10 * time.Second
 
+// Kept is the time in any part of which the SLOs must hold once a system has recovered, until the
+// load rises or ends, or the next fault comes (ours): a second that is slow by chance is no relapse.
+const Kept = time.Minute
+
 // Overloads reports whether the load has a stage above its target, which goodput and
 // settle_time judge.
 func (l Load) Overloads() bool {
@@ -158,7 +162,7 @@ func (l Load) untilRise(stage int) (left time.Duration, rises bool) {
 }
 
 // checkOverloads checks that overload stages are above every judged rate, and not judged as
-// a hold.
+// a hold, and that what is above it is one.
 func (l Load) checkOverloads(c *loadCheck) {
 	target := 0.0
 	for _, s := range l.Stages {
@@ -169,7 +173,11 @@ func (l Load) checkOverloads(c *loadCheck) {
 	for i, s := range l.Stages {
 		rate := stageKey(i, "rate")
 		switch {
-		case !s.Overload || c.wrong[rate]:
+		case c.wrong[rate]:
+		case !s.Overload && s.Rate > target && target > 0:
+			c.fail(rate, fmt.Sprintf("rate %g is above the target of %g, the highest judged rate, and nothing judges it", s.Rate, target),
+				`write "judge": true, or "overload": true with an SLO on goodput or settle_time`)
+		case !s.Overload:
 		case s.Judge:
 			c.fail(stageKey(i, "overload"), "a stage is judged either as a hold or as an overload", `remove "judge": an overload is judged by goodput`)
 		case s.Rate <= target:

@@ -5,6 +5,7 @@ package spec
 import (
 	"time"
 
+	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/rulebook"
 )
 
@@ -32,6 +33,44 @@ func (p Profile) TargetHold() (least time.Duration) {
 		}
 	}
 	return least
+}
+
+// InRecoveries is how much of TargetHold may belong to recoveries from faults and changes in load,
+// which the other SLOs do not judge. With several flows, it is that of the flow with the most.
+func (p Profile) InRecoveries() (most time.Duration) {
+	for _, f := range p.Flows {
+		alone := p.Alone(f)
+		total := time.Duration(0)
+		if limit, ok := alone.Limit(metric.RecoveryTime); ok {
+			for _, fault := range p.Faults {
+				total += limit + time.Second // transactions are under way when it comes
+				if fault.For > 0 {
+					total += limit + time.Second
+				}
+			}
+		}
+		settles, _ := alone.Limit(metric.SettleTime)
+		scales, _ := alone.Limit(metric.TimeToScale)
+		settling := time.Duration(0) // for so much longer
+		for i, s := range f.Load.Stages {
+			settling -= s.Ramp
+			inStage := max(0, min(settling, s.For))
+			if f.Load.stepUp(i) {
+				inStage = max(inStage, min(scales, s.For))
+			}
+			if s.Judge && s.Rate == f.Load.Highest() {
+				total += inStage
+			}
+			if settling -= s.For; s.Overload {
+				settling = settles
+			}
+		}
+		if len(f.Load.Stages) == 0 && f.Load.stepsUp() {
+			total += min(scales, f.Load.Hold)
+		}
+		most = max(most, total)
+	}
+	return most
 }
 
 // Scope is the scope that the length of the profile's windows allows.

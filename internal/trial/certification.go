@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,24 @@ import (
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
 )
+
+// tooShort is why a profile is too short for a certificate, with the time that recoveries may take
+// of it, and the remedy; empty: it is not.
+func tooShort(p spec.Profile) (why, remedy string) {
+	const least = rulebook.CertificateHold
+	hold, lost := p.TargetHold(), p.InRecoveries()
+	switch {
+	case hold < least:
+		return fmt.Sprintf("holds its target for %s: a certificate takes at least %s", hold, least), "lengthen it with --hold 10m, or leave --scope out"
+	case hold < least+lost && p.HasStages():
+		remedy = fmt.Sprintf("lengthen its judged stages by %s, or say --scope smoke", least+lost-hold)
+	case hold < least+lost:
+		remedy = fmt.Sprintf("lengthen it with --hold %.0fs, or say --scope smoke", math.Ceil((least + lost).Seconds()))
+	default:
+		return "", ""
+	}
+	return fmt.Sprintf("holds its target for %s, of which recoveries may take %s: a certificate judges at least %s", hold, lost, least), remedy
+}
 
 // Runs returns the options of each profile's run. shared are the options that all runs have in
 // common; without a scope it is that of the length of a run's windows. out is the run folder, or
@@ -32,9 +51,10 @@ func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.O
 		if o.Scope == "" {
 			o.Scope = p.Scope()
 		}
-		if o.Scope == spec.ScopeCertificate && p.TargetHold() < rulebook.CertificateHold {
-			return nil, hint.With(fmt.Errorf("profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), rulebook.CertificateHold),
-				"lengthen it with --hold 10m, or leave --scope out")
+		if o.Scope == spec.ScopeCertificate {
+			if why, remedy := tooShort(p); why != "" {
+				return nil, hint.With(fmt.Errorf("profile %s %s", p.Name, why), remedy)
+			}
 		}
 		o.Profile = p.InScope(o.Scope)
 		switch {

@@ -37,6 +37,9 @@ func undecidable(f forecast.Forecast) (why, remedy string) {
 	if f.Basis == spec.Inferred {
 		remedy = fmt.Sprintf(`judge for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
 	}
+	if !f.LongEnough {
+		return fmt.Sprintf("this plan is too short for %s: %s", f.SLO, f), remedy
+	}
 	return fmt.Sprintf("this plan has too few samples for %s (%s)", f.SLO, f), remedy
 }
 
@@ -130,6 +133,9 @@ func Decisions(p spec.Profile, workers int, scope, runs string) (all doctor.Find
 			finding.State, finding.Why, finding.Remedy = doctor.Warning, why, remedy
 		}
 		all = append(all, finding)
+	}
+	if why, remedy := tooShort(p); scope == spec.ScopeCertificate && why != "" {
+		all = append(all, doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.Lacking, Observed: "hold", Why: why, Remedy: remedy})
 	}
 	return all, err
 }

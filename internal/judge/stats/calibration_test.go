@@ -181,6 +181,9 @@ func (l load) least() float64 {
 	return 0.95 - 4*math.Sqrt(0.95*0.05/float64(l.runs))
 }
 
+// chance is by how many runs two counts may differ by chance: four standard deviations.
+func (l load) chance() int { return int(4 * math.Sqrt(float64(l.runs)/2)) }
+
 func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/float64(l.runs)) }
 
 // TestCalibration simulates systems whose percentile is exactly at its limit, and checks

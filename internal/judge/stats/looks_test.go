@@ -33,6 +33,9 @@ func TestLooksSpendAlpha(t *testing.T) {
 // Ten minutes, and up to thirty more.
 var longLoads = []load{{100, 600, 400, 400}, {1000, 600, 100, 100}}
 
+// Certificates at a rate at which p99 can be decided in ten minutes.
+var pauseLoads = []load{{200, 600, 200, 200}}
+
 // grown are the seconds of a run at each look.
 func grown(x *series, hold float64) (at []*series) {
 	for j := 1; j*int(hold) <= len(x.n); j++ {
@@ -97,6 +100,12 @@ func TestLooksCalibration(t *testing.T) {
 					}
 				}
 			}
+			for i := range shares { // fewer violations never worsen a verdict
+				half, tenth := holds[i*len(at)+2], holds[i*len(at)+3]
+				if tenth < half-l.chance() {
+					t.Errorf("%s, %g/s: %d runs hold with half of the violations of p%g, %d with a tenth", s.Name, l.rate, half, 100*(1-shares[i]), tenth)
+				}
+			}
 			rows = append(rows, l.row(fmt.Sprintf("| %s | %g/s |", s.Name, l.rate), cells.String()))
 		}
 	}
@@ -113,7 +122,7 @@ func TestPausesCalibration(t *testing.T) {
 		period  float64
 		regular bool
 	}{{30, true}, {30, false}, {60, false}, {120, false}, {200, true}, {600, true}, {600, false}} {
-		for _, l := range sized(longLoads) {
+		for _, l := range sized(pauseLoads) {
 			var cells strings.Builder
 			for _, q := range shares {
 				var holds, broken [3]int
@@ -139,6 +148,9 @@ func TestPausesCalibration(t *testing.T) {
 				}
 				if share := float64(holds[2]) / float64(l.runs); q >= 0.01 && share < l.least() {
 					t.Errorf("a pause every %g s, %g/s: only %g of the runs hold with a tenth of the violations of p%g", kind.period, l.rate, share, 100*(1-q))
+				}
+				if holds[2] < holds[1]-l.chance() {
+					t.Errorf("a pause every %g s, %g/s: %d runs hold with half of the violations of p%g, %d with a tenth", kind.period, l.rate, holds[1], 100*(1-q), holds[2])
 				}
 			}
 			name := fmt.Sprintf("at random, every %g s", kind.period)

@@ -151,6 +151,9 @@ func sloReason(p *part, more int) string {
 	if figures := first.figures(); len(figures) > 0 {
 		text += ", " + strings.Join(figures, ", ")
 	}
+	if len(first.Seconds) > 0 && first.Metric == metric.Goodput {
+		text += fmt.Sprintf(", too few in the %d s from %s UTC", first.Seconds[0].Seconds(), time.Unix(first.Seconds[0].From, 0).UTC().Format(time.TimeOnly))
+	}
 	return text + andMore(more, "SLO")
 }
 

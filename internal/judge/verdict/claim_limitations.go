@@ -68,7 +68,6 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	} else {
 		add("durability when a process or host is killed was not tested")
 	}
-	perFlow(inRecoveries)
 	if p.Plan.Scope == spec.ScopeCertificate {
 		add(fmt.Sprintf("%s is judged: what comes less often, such as a failover or a nightly job, may be missing in %d s", recurs(p.seconds), p.seconds))
 	}
@@ -81,21 +80,6 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	}
 	add(p.Facts.Limitations...)
 	return all
-}
-
-// inRecoveries says how many of the judged seconds belong to recoveries.
-func inRecoveries(p *part) []string {
-	n := p.whole.seconds - p.seconds
-	if n <= 0 {
-		return nil
-	}
-	var names []string
-	for _, name := range []string{metric.RecoveryTime, metric.SettleTime, metric.TimeToScale} {
-		if _, ok := p.Plan.Profile.Limit(name); ok {
-			names = append(names, name)
-		}
-	}
-	return []string{fmt.Sprintf("%d s of the judged windows belong to recoveries: only the SLOs on recoveries (%s), the ledger, persist_lag and invariants judge them", n, strings.Join(names, ", "))}
 }
 
 // relaxed says that the profile has made the limit of a rule laxer than the default, if it has.

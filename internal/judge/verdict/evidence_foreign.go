@@ -256,7 +256,7 @@ type foreignRequest struct {
 
 // foreignRequests are the requests of a protocol that other senders count, by their status.
 func (e *evidence) foreignRequests(of *metric.Protocol, selector []metric.Label) (all []foreignRequest) {
-	expected := e.Plan.Profile.Flows[0].Expected
+	expected := e.Plan.Profile.Expected()
 	for _, c := range e.contributions(of.Requests, metric.Counter, selector) {
 		r := foreignRequest{contribution: c, status: c.Series.Label("status")}
 		if r.status != "" && of.Fails(r.status) && !expected.Has(of, r.status) {

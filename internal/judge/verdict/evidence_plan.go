@@ -88,8 +88,8 @@ func judgedEnd(e *evidence) time.Duration {
 }
 
 // neededEnd is the planned end of all that the SLOs judge, from T0: of the judged windows, of
-// the overloads that goodput judges, and of the time in which the system must have recovered
-// from each change in load, with that for which the SLOs must then hold.
+// the overloads that goodput judges, and of the time until which the system must have recovered
+// from each change in load, or from a fault, and stay so.
 func neededEnd(e *evidence) time.Duration {
 	end := judgedEnd(e)
 	plans := e.plan.PerFlow()
@@ -103,8 +103,10 @@ func neededEnd(e *evidence) time.Duration {
 		}
 		alone := e.Plan.Profile.Alone(f)
 		for _, c := range changesIn(plans[i], alone) {
-			limit, _ := alone.Limit(c.metric)
-			end = max(end, min(c.at+limit+spec.Held, c.until))
+			end = max(end, c.until)
+		}
+		if _, ok := alone.Limit(metric.RecoveryTime); ok && len(alone.Faults) > 0 {
+			end = max(end, plans[i].Duration())
 		}
 	}
 	return end

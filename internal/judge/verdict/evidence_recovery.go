@@ -71,8 +71,10 @@ type disturbance struct {
 	held  int64 // for how many seconds the SLOs must hold to have recovered
 }
 
-// Seconds for which the SLOs must hold after a fault, and after a change in load.
+// Seconds for which the SLOs must hold after a fault, and after a change in load; and those in any
+// of which they must hold from then on.
 const (
+	keptSeconds    = int64(spec.Kept / time.Second)
 	settledSeconds = int64(spec.Settled / time.Second)
 	heldSeconds    = int64(spec.Held / time.Second)
 )
@@ -128,41 +130,42 @@ func recoveries(e *evidence) (all []Recovery, cuts []recovering) {
 			all = append(all, r)
 			continue
 		}
-		samples := sampledViolations(o)
-		first, most, recovered := recoveredFrom(o, samples, d, func(v violations) []stats.Batch { return v.possible })
-		leastFirst, least, _ := recoveredFrom(o, samples, d, func(v violations) []stats.Batch { return v.cleared })
+		samples, events := sampledViolations(o), eventsAfter(e, d, end)
+		most := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.possible }), 1)
+		least := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.cleared }), clearRelapse)
 		since := func(second int64) float64 {
 			return max(0, float64(time.Unix(from+second, 0).Sub(r.At))/float64(time.Millisecond))
 		}
 		// The end of a fault may show only later: that is when the recovery begins.
 		later := r.End && r.Metric == metric.RecoveryTime
 		if later {
-			r.RecoveryMs.Least = new(1000 * float64(max(0, least-leastFirst-1)))
+			r.RecoveryMs.Least = new(1000 * float64(max(0, least.kept-least.broken-1)))
 		} else {
-			r.RecoveryMs.Least = new(since(least - 1))
+			r.RecoveryMs.Least = new(since(least.kept - 1))
 		}
 		switch {
-		case !recovered:
+		case !most.ok:
 		case later:
-			r.RecoveryMs.Most = new(1000 * float64(most-first))
+			r.RecoveryMs.Most = new(1000 * float64(most.kept-most.broken))
 		default:
-			r.RecoveryMs.Most = new(since(most))
+			r.RecoveryMs.Most = new(since(most.kept))
 		}
-		if success, answered := firstCompleted(o, most); e.has(metric.EndedTransactions, nil) {
+		if success, answered := firstCompleted(o, most.kept); e.has(metric.EndedTransactions, nil) {
 			r.FirstSuccessMs.Least = new(since(success))
 			if answered {
 				r.FirstSuccessMs.Most = new(since(success + 1))
 			}
 		}
-		u := e.over(record.Span{From: from, To: from + max(1, most)})
+		u := e.over(record.Span{From: from, To: from + max(1, most.kept)})
 		r.Scheduled, r.NotCompleted = new(u.scheduled.n), new(u.notCompleted())
 		all = append(all, r)
+		// What breaks again after the system had settled is judged by the other SLOs too.
 		switch {
-		case most == 0:
+		case most.settled == 0:
 		case r.Metric == metric.RecoveryTime: // a transaction that arrived just before was under way
-			cuts = append(cuts, recovering{record.Span{From: from + first - 1, To: from + most}, r.Metric})
+			cuts = append(cuts, recovering{record.Span{From: from + most.broken - 1, To: from + most.settled}, r.Metric})
 		default:
-			cuts = append(cuts, recovering{record.Span{From: from, To: from + most}, r.Metric})
+			cuts = append(cuts, recovering{record.Span{From: from, To: from + most.settled}, r.Metric})
 		}
 	}
 	return all, cuts
@@ -192,42 +195,100 @@ func (r Recovery) text() string {
 	return fmt.Sprintf("%s: %s within %s s", name, over, number(*r.RecoveryMs.Most/1000))
 }
 
-// recoveredFrom finds the first second that is broken, of those up to the disturbance's
-// begin, and the first one after the last of these that is not: from which the SLOs hold. A
-// second is broken unless in it alone, with the next one, and so on for as long as the SLOs
-// must hold, at most the share of samples violates that each SLO allows, and three standard
-// deviations of chance. Without a broken second both are 0; ok is false if the SLOs do not
-// hold again, and n is then the number of seconds.
-func recoveredFrom(e *evidence, all []sampled, d disturbance, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
-	// held is how many seconds from one on hold together, d.held if it is not broken.
-	held := func(at int64) int64 {
+// course is how a recovery went, in seconds since the disturbance.
+type course struct {
+	broken  int64 // the first second in which the disturbance broke an SLO; 0: none did
+	settled int64 // from here on the SLOs held for long enough to have recovered
+	kept    int64 // and from here on they held until the next event
+	ok      bool  // they did; else settled and kept may be the last second
+}
+
+// clearRelapse is how many times as many as allowed violate in a relapse that is a FAIL, as where
+// violations are counted. One that is not so clear is no PASS: where latency is correlated, as in
+// a queue, a system that keeps its SLO over ten minutes does not keep it in each of them.
+const clearRelapse = 2
+
+// courseOf finds how the system recovered from a disturbance before the next of the events that
+// follow it. A system that has not recovered before an event goes on to recover after it.
+func courseOf(d disturbance, events []int64, all []counted, relapse float64) (c course) {
+	for _, event := range events {
+		if d.begin+d.held <= event {
+			if c = courseUntil(event, d, all, relapse); c.ok {
+				return c
+			}
+		}
+	}
+	return c
+}
+
+// courseUntil is courseOf for a single event. A second is broken unless in it alone, with the
+// next one, and so on for as long as the SLOs must hold, at most the share of samples violates
+// that each SLO allows, and three standard deviations of chance. A disturbance shows up to its
+// begin. The system has settled with the first second that is not broken after that. It relapses
+// unless until the event the SLOs hold in each minute, and in all of a shorter time: with more
+// than relapse times what may violate in it. What arrives in the last second before the event may
+// be under way when it comes.
+func courseUntil(event int64, d disturbance, all []counted, relapse float64) (c course) {
+	held := func(at int64) int64 { // d.held if the second is not broken
 		least := d.held
-		for _, v := range all {
-			least = min(least, holdTogether(counted(v.violations)[at:at+d.held], v.share))
+		for _, of := range all {
+			least = min(least, of.holdTogether(at, d.held))
 		}
 		return least
 	}
-	last := e.seconds - d.held
-	first = -1
+	end, last := event-1, event-d.held
+	chance := math.Sqrt(9 + 2*math.Log(float64(max(1, end-keptSeconds)))) // of so many minutes
+	kept := func(at int64) bool {
+		return !slices.ContainsFunc(all, func(of counted) bool { return !of.hold(at, min(at+keptSeconds, end), chance, relapse) })
+	}
+	next := func(at int64, holds func(int64) bool) int64 {
+		for at <= last && !(held(at) == d.held && holds(at)) {
+			at++
+		}
+		return at
+	}
+	from := int64(0)
 	for at := int64(0); at <= min(d.begin, last); at++ {
-		seconds := held(at)
-		if seconds == d.held {
-			continue
-		}
-		if first < 0 {
-			first = at + seconds
-		}
-		n = at + 1
-	}
-	if first < 0 {
-		return 0, 0, true
-	}
-	for ; n <= last; n++ {
-		if held(n) == d.held {
-			return first, max(n, first), true
+		if seconds := held(at); seconds < d.held {
+			if from == 0 {
+				c.broken = at + seconds
+			}
+			from = at + 1
 		}
 	}
-	return first, e.seconds, false
+	c.settled = max(c.broken, next(from, func(int64) bool { return true }))
+	c.kept = c.settled
+	for at := end - keptSeconds; at >= c.kept; at-- {
+		if !kept(at) {
+			c.kept = at + 1
+		}
+	}
+	c.kept = next(c.kept, kept)
+	if c.ok = c.kept <= last; !c.ok {
+		c.kept = event
+	}
+	if c.settled > last {
+		c.settled = event
+	}
+	return c
+}
+
+// eventsAfter are how many seconds after a disturbance the next ones come, or the load rises; the
+// last one is its end.
+func eventsAfter(e *evidence, d disturbance, end int64) (events []int64) {
+	for _, other := range disturbances(e) {
+		events = append(events, other.At.Unix())
+	}
+	for i := range e.plan.Stages {
+		events = append(events, e.Facts.T0.Add(nextRise(e.plan, i)).Unix())
+	}
+	events = slices.DeleteFunc(events, func(at int64) bool { return at <= d.At.Unix() || at >= end })
+	slices.Sort(events)
+	events = append(slices.Compact(events), end)
+	for i := range events {
+		events[i] -= d.At.Unix()
+	}
+	return events
 }
 
 // sampled is the violations of an SLO, and the share of samples that it allows.
@@ -250,17 +311,39 @@ func sampledViolations(e *evidence) (all []sampled) {
 	return append(all, sampled{throughputViolations(e), 1 - minThroughput})
 }
 
-// holdTogether is how many seconds hold: the first one alone, the first two together, and
-// so on. Seconds without a sample say nothing.
-func holdTogether(seconds []stats.Batch, q float64) int64 {
-	total := stats.Batch{}
-	for i, b := range seconds {
-		total.N, total.K = total.N+b.N, total.K+b.K
-		if total.K > q*total.N+3*math.Sqrt(total.N*q*(1-q)) {
-			return int64(i)
+// counted are the samples and the violations of an SLO before each second, from the first on.
+type counted struct {
+	samples, violations []float64
+	share               float64 // of the samples that may violate
+}
+
+func countAll(all []sampled, of func(violations) []stats.Batch) (sums []counted) {
+	for _, s := range all {
+		c := counted{[]float64{0}, []float64{0}, s.share}
+		for i, b := range of(s.violations) {
+			c.samples, c.violations = append(c.samples, c.samples[i]+b.N), append(c.violations, c.violations[i]+b.K)
+		}
+		sums = append(sums, c)
+	}
+	return sums
+}
+
+// hold reports whether at most the allowed share of the samples of some seconds violates, and so
+// many standard deviations of chance; or so many times that. Seconds without a sample say nothing.
+func (c counted) hold(from, to int64, deviations, times float64) bool {
+	n, k := c.samples[to]-c.samples[from], c.violations[to]-c.violations[from]
+	return k <= times*(c.share*n+deviations*math.Sqrt(n*c.share*(1-c.share)))
+}
+
+// holdTogether is how many of the seconds from one on hold: that one alone, with the next one,
+// and so on.
+func (c counted) holdTogether(from, seconds int64) int64 {
+	for i := range seconds {
+		if !c.hold(from, from+i+1, 3, 1) {
+			return i
 		}
 	}
-	return int64(len(seconds))
+	return seconds
 }
 
 // firstCompleted is the second after the last one, among the first n+1, in which no

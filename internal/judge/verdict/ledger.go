@@ -155,7 +155,7 @@ func whyNoLedger(p *part) (why, advice string) {
 		all, advice = append(all, d.why), cmp.Or(advice, d.advice)
 	}
 	lag, judged := p.Plan.Profile.Limit(metric.PersistLag)
-	if !judged {
+	if !judged || p.Ledger == nil || p.Ledger.Matched() == 0 {
 		return joinFirst(all, 3), advice
 	}
 	if text := misdated(p.Run); text != "" {

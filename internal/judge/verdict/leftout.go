@@ -18,6 +18,8 @@ type omission struct {
 // omissions are all ways in which seconds, transactions, requests, checks, points or excuses do
 // not enter a verdict: what is in none of these is judged.
 var omissions = []omission{
+	{reason: "unjudged-stage", of: unjudgedStages},
+	{reason: "recoveries", of: inRecoveries},
 	{reason: "foreign-points", of: foreignLeftOut, run: true},
 	{reason: "excused-responses", of: excusedResponses},
 	{reason: "caught-errors", of: caughtErrors},

@@ -71,7 +71,7 @@ func statusText(of *metric.Protocol, statuses []string) string {
 func expectedStatuses(p *part) (all []string) {
 	for _, of := range metric.Protocols {
 		var statuses []string
-		for _, n := range p.Plan.Profile.Flows[0].Expected.Of(of) {
+		for _, n := range p.Plan.Profile.Expected().Of(of) {
 			statuses = append(statuses, strconv.Itoa(n))
 		}
 		if slices.SortFunc(statuses, compareStatus); len(statuses) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/spec"
@@ -95,29 +96,73 @@ func openLoop(p *part) Rule {
 	return r
 }
 
-// windowLength: a certificate holds its target for 600 s; a shorter run is a smoke.
-// Time at a lower rate does not count.
+// windowLength: a certificate holds its target for 600 s; a shorter run is a smoke. Time at a
+// lower rate does not count, nor do the seconds of recoveries, which the other SLOs do not judge.
+// A higher rate is judged too, or is an overload. What failed in a shorter time is a failure.
 func windowLength(p *part) Rule {
-	held := int64(p.plan.AtTarget() / time.Second)
+	held, planned := p.heldTarget(), int64(p.plan.AtTarget()/time.Second)
 	r := Rule{Rule: certificate.Rule{
 		Observed: new(float64(held)),
 		Limit:    new(float64(minWindow)),
 		Detail:   fmt.Sprintf("%d s judged", p.seconds),
 	}}
-	if held != p.plannedSeconds() {
+	if held != p.seconds {
 		r.Detail += fmt.Sprintf(", %d s of it at the target rate", held)
 	}
+	if held < planned && p.aborted == nil {
+		r.Detail += fmt.Sprintf(", without %d s of recoveries", planned-held)
+	}
+	peak := unjudgedPeak(p.plan)
 	switch {
-	case held >= minWindow:
+	case peak != "" && !failed(p):
+		r.Outcome, r.Detail = Invalid, peak+" is above every judged rate, and nothing judges it"
+		r.Advice = `Judge the stage ("judge": true), or declare it as an overload ("overload": true) with an SLO on goodput or settle_time.`
+	case p.Plan.Scope != spec.ScopeCertificate && held >= min(minHold, planned):
+		if held < minWindow {
+			r.Limit = nil
+			r.Limitation = fmt.Sprintf("%s scope: %s, a certificate needs %d s", p.Plan.Scope, r.Detail, minWindow)
+			r.Detail += ": a " + p.Plan.Scope + ", too short to certify"
+		}
 	case p.Plan.Scope != spec.ScopeCertificate:
-		r.Limit = nil
-		r.Limitation = fmt.Sprintf("%s scope: %s, a certificate needs %d s", p.Plan.Scope, r.Detail, minWindow)
-		r.Detail += ": a " + p.Plan.Scope + ", too short to certify"
-	default:
-		r.Outcome = Invalid
-		r.Detail += ", too short for a certificate"
+		r.Limit = new(float64(minHold))
+		r.tooShort(p, "for any verdict", minHold+planned-held)
+	case held < minWindow:
+		r.tooShort(p, "for a certificate", minWindow+planned-held)
 	}
 	return r
+}
+
+// minHold is the shortest time that can be judged at all, in seconds.
+const minHold = int64(spec.MinHold / time.Second)
+
+// tooShort makes a run INVALID that is too short, unless it failed: it would have to hold its target
+// for so many seconds.
+func (r *Rule) tooShort(p *part, of string, needed int64) {
+	if r.Detail += ", too short " + of; p.aborted != nil || failed(p) {
+		r.Limitation = r.Detail
+		return
+	}
+	r.Outcome = Invalid
+	if p.whole.seconds > p.seconds {
+		r.Advice = fmt.Sprintf("Hold the target for at least %d s, so that enough of them are judged besides the recoveries.", needed)
+	}
+}
+
+// heldTarget is for how many of the judged seconds the plan holds the target.
+func (p *part) heldTarget() (seconds int64) {
+	if p.aborted != nil {
+		return int64(p.plan.AtTarget() / time.Second) // what it would have held
+	}
+	for _, s := range p.plan.Stages {
+		if s.From != p.plan.Target || s.To != p.plan.Target {
+			continue
+		}
+		stage := record.SpanOf(p.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
+		for _, span := range p.spans {
+			seconds += max(0, min(span.To, stage.To)-max(span.From, stage.From))
+		}
+	}
+	return seconds
 }
 
 // warmUp: the time before the first judged window is excluded, and shown.

@@ -179,6 +179,9 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			},
 			GetNextIterationCounters: r.iteration,
 		})
+		if err := r.watchDialer(active, name); err != nil {
+			r.fail(err)
+		}
 		pauses, forget := r.newPauses(vu.GetID(), name)
 		serving.Go(func() {
 			defer stop()

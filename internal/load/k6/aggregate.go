@@ -127,6 +127,8 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.stall(c)
 		case arrivals.Pause:
 			a.vu(c.VU).paused(c)
+		case arrivals.Unconnected:
+			a.unconnected(c)
 		case sql.Reported:
 			a.statement(c)
 		case *httpext.Trail:

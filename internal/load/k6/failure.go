@@ -99,3 +99,17 @@ func (a *aggregate) statement(s sql.Reported) {
 	a.bucket(v.second).count(class, 1)
 	v.noteError(class)
 }
+
+// unconnected fails the transaction of a VU that could not open a connection.
+func (a *aggregate) unconnected(c arrivals.Unconnected) {
+	v := a.vu(c.VU)
+	if !v.inTransaction {
+		return
+	}
+	class := requestClass(0, c.Error, "")
+	v.failed, v.sent = true, true
+	v.systemFailed = v.systemFailed || class != metric.ErrorNoPort && class != metric.ErrorOpenFiles
+	i := a.index.errorClass(v.scenario, metric.AtClient, class)
+	a.bucket(v.second).count(i, 1)
+	v.noteError(i)
+}

@@ -70,6 +70,11 @@ func TestWireDecidesFailures(t *testing.T) {
 			return f.sample(f.builtin.GRPCReqDuration, 20, "method", "Pay", "status", status, "expected_status", expected)
 		}
 	}
+	health := func(status string) func(failures) metrics.SampleContainer {
+		return func(f failures) metrics.SampleContainer {
+			return f.sample(f.builtin.GRPCReqDuration, 20, "status", status)
+		}
+	}
 	ws := func(tags ...string) func(failures) metrics.SampleContainer {
 		return func(f failures) metrics.SampleContainer {
 			return metrics.ConnectedSamples{Samples: []metrics.Sample{f.sample(f.builtin.WSSessions, 1, tags...), f.sample(f.builtin.WSConnecting, 5, tags...)}}
@@ -111,6 +116,11 @@ func TestWireDecidesFailures(t *testing.T) {
 		{"gRPC INTERNAL, expected", metric.GRPC, grpc("13", "0,13"), spec.Expected{}, true, ""},
 		{"a code that gRPC does not have, expected", metric.GRPC, grpc("99", "0,99"), spec.Expected{}, true, ""},
 		{"gRPC UNAVAILABLE that the profile expects", metric.GRPC, grpc("14", ""), profile, false, metric.ByProfile},
+		{"a check of health that is not answered", nil, health("14"), spec.Expected{}, true, ""},
+		{"a check of health", nil, health("0"), spec.Expected{}, false, ""},
+		{"reflection, which k6 cancels", nil, health("1"), spec.Expected{}, false, ""},
+		{"reflection in a version that the server does not have", nil, health("12"), spec.Expected{}, false, ""},
+		{"a check of health that the profile expects to fail", nil, health("14"), profile, false, metric.ByProfile},
 		{"an opened WebSocket", metric.WebSocket, ws("status", "101"), spec.Expected{}, false, ""},
 		{"a refused WebSocket", metric.WebSocket, ws("status", "500"), spec.Expected{}, true, ""},
 		{"a refused WebSocket, expected", metric.WebSocket, ws("status", "403", "expected_status", "101,403"), spec.Expected{}, true, ""},
@@ -133,7 +143,12 @@ func TestWireDecidesFailures(t *testing.T) {
 		if counts["transactions{outcome:"+outcome+",scenario:s}"] != 1 {
 			t.Errorf("%s: its transaction has not %s: %v", c.name, outcome, counts)
 		}
-		if total, n := counts[c.of.Failed+".total{scenario:s}"], counts[c.of.Failed+".occurred{scenario:s}"]; total != 1 || n != boolToFloat(c.fails) {
+		if c.of == nil { // k6's own calls are in no rate
+			c.of = metric.GRPC
+			if n := counts[c.of.Failed+".total{scenario:s}"]; n != 0 {
+				t.Errorf("%s: counted %g times", c.name, n)
+			}
+		} else if total, n := counts[c.of.Failed+".total{scenario:s}"], counts[c.of.Failed+".occurred{scenario:s}"]; total != 1 || n != boolToFloat(c.fails) {
 			t.Errorf("%s: %s is %g of %g", c.name, c.of.Failed, n, total)
 		}
 		found := map[string]float64{metric.ByScript: 0, metric.ByProfile: 0}
@@ -190,6 +205,29 @@ func TestWhatHasNoOutcomeIsCounted(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(got)
+	}
+}
+
+// A connection that could not be opened fails its transaction, although the module that wanted
+// it reports no request.
+func TestUnopenedConnectionsFail(t *testing.T) {
+	f := newFailures(spec.Expected{})
+	f.transaction(f.http("200", null.BoolFrom(false)), arrivals.Unconnected{VU: "1", Error: "dial tcp 127.0.0.1:1: connect: connection refused"})
+	f.transaction(f.http("200", null.BoolFrom(false)))
+	f.add([]metrics.SampleContainer{arrivals.Unconnected{VU: "1"}}) // between transactions
+	got := map[string]float64{}
+	for _, points := range pointsOf(f.aggregate) {
+		for key, n := range points {
+			got[key] += n
+		}
+	}
+	for key, want := range map[string]float64{
+		"transactions{outcome:completed,scenario:s}": 1, "transactions{outcome:failed,scenario:s}": 1,
+		"errors_by_class{class:connection refused,scenario:s,where:client}": 1,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
 	}
 }
 

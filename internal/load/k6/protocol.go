@@ -25,6 +25,10 @@ type call struct {
 	ownTag string
 }
 
+// endedByK6 are the statuses with which k6 ends gRPC calls that it makes for itself: it cancels
+// reflection, and tries an older version of it where the server does not implement it.
+var endedByK6 = []string{"1", "12"}
+
 // expectedTag is the tag by which a script names the statuses, with commas between them, of
 // calls that did not fail, as far as they are answers.
 const expectedTag = "expected_status"
@@ -106,6 +110,8 @@ func (a *aggregate) call(of *call, all []metrics.Sample, end time.Time, took tim
 		names := tags.get(expectedTag)
 		r = a.result(of.Protocol, names != "" && !slices.Contains(strings.Split(names, ","), tags.status) || names == "" && !of.Succeeds(tags.status))
 		added(of.failed, boolToFloat(r.failed))
+	} else if !slices.Contains(endedByK6, tags.status) {
+		r = a.result(of.Protocol, false)
 	}
 	a.requestEnded(of.Protocol, all, r, end, took)
 }

@@ -173,6 +173,7 @@ type Dialect struct {
 
 	NumberedArguments bool     // $1, $2, ... instead of question marks
 	Timestamps        []string // column types that hold an instant, as named by database/sql
+	ToTimestamp       string   // an expression that makes one of a number of ms since 1970
 
 	// The following fields are for preflight.
 

@@ -32,7 +32,7 @@ func (db *DB) Rows(ctx context.Context, query, run string, visit func(Row) error
 		return err
 	}
 	defer rows.Close()
-	column, err := checkColumns(rows, db.Dialect.Timestamps)
+	column, err := checkColumns(rows, db.Dialect.Timestamps, db.Dialect.ToTimestamp)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (db *DB) Rows(ctx context.Context, query, run string, visit func(Row) error
 
 // checkColumns requires the columns identity and time, and returns the type of the identities.
 // Preflight finds no rows, so that Scan would not notice.
-func checkColumns(rows *sql.Rows, times []string) (identities string, err error) {
+func checkColumns(rows *sql.Rows, times []string, convert string) (identities string, err error) {
 	columns, err := rows.ColumnTypes()
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func checkColumns(rows *sql.Rows, times []string) (identities string, err error)
 		return "", fmt.Errorf("the query returns %d columns, want identity and time", len(columns))
 	}
 	if name := columns[1].DatabaseTypeName(); !slices.Contains(times, name) {
-		return "", fmt.Errorf("column %s has type %s, want %s: convert it in the query", columns[1].Name(), name, strings.Join(times, " or "))
+		return "", fmt.Errorf("column %s has type %s, want %s; convert it in the query, as by %s", columns[1].Name(), name, strings.Join(times, " or "), convert)
 	}
 	return columns[0].DatabaseTypeName(), nil
 }

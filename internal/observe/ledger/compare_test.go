@@ -134,6 +134,11 @@ func TestCompare(t *testing.T) {
 			[]ledger.Entry{entry("a", 990), entry("a", 991)},
 			ledger.Comparison{Acknowledged: 2, Persisted: 2, Repeated: 1, Lags: map[int64]int64{0: 1}},
 		},
+		"of two transactions, a minute apart": {
+			[]ledger.Entry{entry("a", 61_000), entry("a", 1000)},
+			[]ledger.Entry{entry("a", 1003), entry("a", 61_005)},
+			ledger.Comparison{Acknowledged: 2, Persisted: 2, Repeated: 1, Lags: map[int64]int64{5: 1}},
+		},
 		"acknowledged three times, persisted once": {
 			[]ledger.Entry{entry("a", 1000), entry("a", 1001), entry("a", 1002)},
 			[]ledger.Entry{entry("a", 1001)},

@@ -157,8 +157,9 @@ type second struct {
 
 // sides counts the entries of one identity.
 type sides struct {
-	acks, rows                  int32
-	firstAck, firstRow, lastRow int64 // unix ms
+	acks, rows        int32
+	firstAck, lastAck int64 // unix ms
+	firstRow, lastRow int64
 }
 
 // NewMatcher makes an empty matcher.
@@ -169,10 +170,11 @@ func (m *Matcher) Add(side Side, e Entry) {
 	id := identity{e.Hash, int32(e.Flow)}
 	s := m.unmatched[id]
 	if side == Acknowledged {
-		if s.acks == 0 || e.Millis < s.firstAck {
-			s.firstAck = e.Millis
+		if s.acks == 0 {
+			s.firstAck, s.lastAck = e.Millis, e.Millis
 		}
 		s.acks++
+		s.firstAck, s.lastAck = min(s.firstAck, e.Millis), max(s.lastAck, e.Millis)
 	} else {
 		at := e.Millis - m.Shift[e.Flow]
 		if s.rows == 0 {
@@ -219,11 +221,14 @@ func (m *comparing) add(s sides, shift int64) {
 		return
 	}
 	of := Dates{FirstAck: s.firstAck, FirstRow: s.firstRow, LastRow: s.lastRow, Lead: s.firstAck - s.lastRow, Shift: shift}
+	lag := max(0, s.lastRow-s.firstAck)
+	if s.acks > 1 { // of several transactions, one of which may have been long before
+		lag = max(0, s.firstRow-s.firstAck, s.lastRow-s.lastAck)
+	}
 	if of.Lead > maxLead {
 		of.Early = 1
 	}
 	m.c.Dates = m.c.Dates.with(of)
-	lag := max(0, s.lastRow-s.firstAck)
 	in.lags.Record(float64(lag), 1)
 	in.max = max(in.max, lag)
 	if m.c.Lags == nil {

@@ -69,7 +69,8 @@ var dialect = database.Dialect{
 	Example:  "user:password@tcp(127.0.0.1:3306)/shop",
 	Protocol: database.MySQLProtocol,
 
-	Timestamps: []string{"DATETIME", "TIMESTAMP"},
+	Timestamps:  []string{"DATETIME", "TIMESTAMP"},
+	ToTimestamp: "FROM_UNIXTIME(ms / 1000)",
 
 	Connections:          3,
 	VersionQuery:         "SELECT VERSION()",

@@ -108,6 +108,7 @@ var dialect = database.Dialect{
 
 	NumberedArguments: true,
 	Timestamps:        []string{"TIMESTAMPTZ", "TIMESTAMP"},
+	ToTimestamp:       "to_timestamp(ms / 1000.0)",
 
 	Connections:          2,
 	VersionQuery:         "SHOW server_version",
