@@ -56,7 +56,8 @@ type Certificate struct {
 	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
 	LeftOut     []Omission         `json:"left_out,omitzero"` // what did not enter a verdict on an SLO; empty: all of the run did; missing: not known
 	Evidence    Evidence           `json:"evidence"`
-	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile with this tool so far, this one included; null: not known
+	Attempts    *int               `json:"attempts" jsonschema:"minimum=1"` // runs of this profile at this target and revision of the service so far, this one included; null: not known
+	Earlier     []Attempts         `json:"earlier_attempts,omitempty"`      // those before this one, by their verdicts; missing: there are none, or they are not known
 	JudgedBy    *JudgedBy          `json:"judged_by,omitempty"`             // missing: by a build before 0.2.0
 	Issued      time.Time          `json:"issued"`
 	Expires     time.Time          `json:"expires"`
@@ -65,6 +66,12 @@ type Certificate struct {
 	// missing: no request was marked.
 	Transactions []Transaction `json:"transactions,omitempty"`
 	Marking      *Marking      `json:"marking,omitempty"` // marking of the requests; missing: they were not marked
+}
+
+// Attempts is a number of runs with one verdict.
+type Attempts struct {
+	Verdict string `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE,enum=none"` // none: they were interrupted or killed, or have not ended
+	Runs    int    `json:"runs" jsonschema:"minimum=1"`
 }
 
 // JudgedBy is the build that has judged the record. The same build makes the same bytes of

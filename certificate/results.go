@@ -260,6 +260,19 @@ type Generator struct {
 	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
 	Fleet          []Worker `json:"fleet" jsonschema:"optional"` // the workers, in the judged windows
+	// Addresses are what connections and requests of the load reached; missing: not reported.
+	Addresses []Address `json:"addresses,omitempty"`
+}
+
+// Address is an address that the load reached, over the whole run.
+type Address struct {
+	Host        string   `json:"host"`                                   // name, or the address itself; "others": beyond those that are counted each
+	Address     string   `json:"address"`                                // IP:PORT, or "others"
+	Workers     []string `json:"workers" jsonschema:"minItems=1"`        // those that reached it
+	Connections int64    `json:"connections" jsonschema:"minimum=0"`     // begun to it
+	Requests    int64    `json:"requests" jsonschema:"minimum=0"`        // HTTP requests over them
+	Share       float64  `json:"share" jsonschema:"minimum=0,maximum=1"` // of the requests to the host; of the connections if there were none
+	Resolved    *bool    `json:"resolved,omitempty"`                     // the name had the address when the load ended; missing: it was not looked up
 }
 
 // Worker is one worker of the run. Null: not reported.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/trial/attempts"
 )
 
 // certifyFlags are the options of `assay certify`.
@@ -37,7 +37,7 @@ type certifyFlags struct {
 	k6Out    []string
 	id       string        // id of a run that was named elsewhere; empty: name it here
 	headroom time.Duration // search for the highest rate after a PASS
-	attempt  int           // number of a run that was counted elsewhere; 0: count it here
+	earlier  string        // attempts before a run that was counted elsewhere; empty: count it here
 	make     trial.Maker
 }
 
@@ -119,9 +119,9 @@ GitHub Actions, the Markdown is appended to it.`,
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
 	c.Flags().DurationVar(&f.headroom, "headroom", 0, "after a PASS, search for the highest rate within the SLOs, by trials of this length (4 to 13 minutes), and state it beside the claim")
 	c.Flags().Lookup("headroom").NoOptDefVal = search.DefaultTrial.String()
-	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
+	c.Flags().StringVar(&f.earlier, "earlier", "", "attempts before this run, which were counted elsewhere")
 	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")
-	_, _ = c.Flags().MarkHidden("attempt"), c.Flags().MarkHidden("run-id")
+	_, _ = c.Flags().MarkHidden("earlier"), c.Flags().MarkHidden("run-id")
 	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "additional k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
 	return c
 }
@@ -215,8 +215,12 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	}
 	shared.Overrides, shared.Scope, shared.Seed, shared.Outputs = change.Texts(), f.scope, f.ChooseSeed(c), f.k6Out
 	runs, err := trial.Runs(shared, profiles, f.Out)
+	if err != nil || f.id == "" {
+		return runs, err
+	}
+	count, err := attempts.Handed(f.earlier)
 	for i := range runs {
-		runs[i].ID, runs[i].Attempt = cmp.Or(f.id, runs[i].ID), cmp.Or(f.attempt, runs[i].Attempt)
+		runs[i].ID, runs[i].Count = f.id, count
 	}
 	return runs, err
 }

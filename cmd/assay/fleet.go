@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/internal/load/fleet"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/run"
+	"assay.dev/assay/internal/trial/attempts"
 	"assay.dev/assay/internal/wire"
 )
 
@@ -131,8 +132,6 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 	}
 	o := shared
 	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided
-	if f.resumesIn(o.Runs) {
-		o.Attempt = record.Attempts(o.Runs, p.Profile.Name, o.Tool.Revision) // this one is among them
-	}
+	o.Count = attempts.Of(o.File.Path, o.Runs).Begin // it counted this one when it began
 	return []run.Options{o}, nil
 }

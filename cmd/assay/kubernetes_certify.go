@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/internal/signature"
 	"assay.dev/assay/internal/system"
 	"assay.dev/assay/internal/trial"
+	"assay.dev/assay/internal/trial/attempts"
 	"assay.dev/assay/internal/trial/incluster"
 )
 
@@ -120,7 +121,13 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	}
 	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.Quiet}
 	f.make = func(ctx context.Context, o run.Options, p *trial.Progress) (sealed.Result, error) {
-		err := incluster.Run(ctx, o.ForceStop, target, jobs[o.ID], o.Dir, func(line string) { p.Line(line) })
+		job := jobs[o.ID]
+		earlier, err := attempts.Of(o.File.Path, o.Runs).Hand(o.ID, o.Profile, o.Target)
+		if err != nil {
+			return sealed.Result{}, err
+		}
+		job.Command = append(slices.Clone(job.Command), "--earlier", earlier)
+		err = incluster.Run(ctx, o.ForceStop, target, job, o.Dir, func(line string) { p.Line(line) })
 		if errors.Is(err, incluster.ErrNotRemoved) { // which has no effect on the verdict
 			cli.PrintError(c.ErrOrStderr(), err)
 			err = nil
@@ -261,7 +268,7 @@ func (f *kubernetesCertifyFlags) command(o run.Options, folder string) []string 
 	command := []string{
 		"--folder", folder, "--", "certify", o.Profile.Name, "--thresholds", filepath.Base(o.File.Path), "--engine", f.fleet.engine,
 		"--workers", strconv.Itoa(o.Workers), "--target", o.Target, "--seed", strconv.FormatUint(o.Seed, 10), "--scope", o.Scope,
-		"--weights", f.fleet.weights, "--join-timeout", f.fleet.join.Timeout.String(), "--run-id", o.ID, "--attempt", strconv.Itoa(o.Attempt),
+		"--weights", f.fleet.weights, "--join-timeout", f.fleet.join.Timeout.String(), "--run-id", o.ID,
 		"--kubernetes-name", f.fleet.kubernetes.nameOf(o.Profile.Name), "--kubernetes-cpu", f.fleet.kubernetes.cpu, "--kubernetes-memory", f.fleet.kubernetes.memory,
 	}
 	for _, host := range f.Allow {

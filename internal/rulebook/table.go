@@ -179,8 +179,8 @@ var table = []Rule{
 		Source: "MLPerf LoadGen",
 	},
 	{
-		ID: Attempts, What: "The number of runs of this profile on this commit is stated", Unit: "runs", Effect: "shown",
-		Advice: "Report all attempts together with this one.",
+		ID: Attempts, What: "The number of runs of this profile at this target and revision of the service is stated, with the verdicts of those before", Unit: "runs", Effect: "shown; a limitation if unknown, or if one before did not pass",
+		Advice: "Report all attempts together with this one; keep .assay/attempts.jsonl, and let the service report its build (a gauge like app_build_info).",
 		Source: "benchstat (multiple testing)",
 	},
 }

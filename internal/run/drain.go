@@ -27,7 +27,7 @@ type drained struct {
 // and compares the ledger. After ctx is done it still does so, but compares no ledger.
 func (l *loading) drain(ctx context.Context) *drained {
 	d := &drained{loading: l, ledger: newReconciler(l.Options), facts: record.Facts{
-		Schema: "assay/facts/v1", T0: l.t0.UTC(), Stopped: l.stopped, Aborted: l.aborted, Attempts: l.Attempt,
+		Schema: "assay/facts/v1", T0: l.t0.UTC(), Stopped: l.stopped, Aborted: l.aborted, Attempts: l.attempt, Earlier: l.earlier,
 	}}
 	f := &d.facts
 	f.Faults = l.faults.end(ctx)

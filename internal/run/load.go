@@ -22,14 +22,16 @@ const overtime = 85 * time.Second
 // loading is a run under load.
 type loading struct {
 	*measuring
-	t0        time.Time     // with a monotonic reading
-	faults    *injector     // injector of the profile's faults
-	silent    map[int]bool  // workers that were not heard from in the last second
-	clockStep time.Duration // largest change of the wall clock since t0
-	stopped   string        // why the load ended early; empty: it did not
-	ended     time.Time     // when it was stopped early
-	aborted   *record.Abort // abort condition that stopped it; nil: none
-	unwritten error         // why the record could not be written, once the load has ended because of it
+	t0        time.Time       // with a monotonic reading
+	faults    *injector       // injector of the profile's faults
+	silent    map[int]bool    // workers that were not heard from in the last second
+	clockStep time.Duration   // largest change of the wall clock since t0
+	stopped   string          // why the load ended early; empty: it did not
+	ended     time.Time       // when it was stopped early
+	aborted   *record.Abort   // abort condition that stopped it; nil: none
+	attempt   int             // number of the run among the attempts of its profile; 0: unknown, or none
+	earlier   *record.Earlier // those before it
+	unwritten error           // why the record could not be written, once the load has ended because of it
 }
 
 // watch watches the load until all workers have ended by themselves, or something

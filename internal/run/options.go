@@ -47,9 +47,11 @@ type Task struct {
 	Seed        uint64
 	Scope       string   // "smoke", "certificate" or "trial"
 	Outputs     []string // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
-	Attempt     int      // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
 	Runs        string   // folder of all runs, for what earlier ones have shown; empty: none
 	Limitations []string // limitations that are known before the run, for its record
+	// Count counts the run when its load begins, and returns its number among the attempts of
+	// its profile, and those before it. nil: it is none.
+	Count func(record.Plan, record.Environment) (int, *record.Earlier)
 	// Undecided judges an interim look at the running load and returns the SLOs that
 	// it cannot decide; if there are none, the load ends. nil: it ends at the first
 	// look.

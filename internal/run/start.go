@@ -157,11 +157,18 @@ func (l *loading) setStart(t0 time.Time) {
 	l.t0 = now.Add(t0.Sub(now.Round(0)))
 }
 
-// begins tells those who show and answer the load that it begins, or has begun. A continued run
-// may not know the environment: nil.
+// begins tells those who show, answer and count the load that it begins, or has begun. A
+// continued run may not know the environment: nil.
 func (l *loading) begins(e *record.Environment) {
 	for _, s := range l.stubs {
 		s.LoadStarts(l.t0)
+	}
+	if l.Count != nil {
+		of := record.Environment{}
+		if e != nil {
+			of = *e
+		}
+		l.attempt, l.earlier = l.Count(l.planned, of)
 	}
 	if e != nil {
 		l.in.view.begin(l.planned, *e, l.t0)

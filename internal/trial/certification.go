@@ -12,10 +12,10 @@ import (
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/verdict"
-	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
+	"assay.dev/assay/internal/trial/attempts"
 )
 
 // tooShort is why a profile is too short for a certificate, with the time that recoveries may take
@@ -47,7 +47,7 @@ func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.O
 	}
 	for _, p := range profiles {
 		o := shared
-		o.ID, o.Profile, o.Undecided = NewID(p.Name), p, verdict.Undecided
+		o.ID, o.Profile, o.Undecided, o.Count = NewID(p.Name), p, verdict.Undecided, attempts.Of(o.File.Path, o.Runs).Begin
 		if o.Scope == "" {
 			o.Scope = p.Scope()
 		}
@@ -59,7 +59,7 @@ func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.O
 		o.Profile = p.InScope(o.Scope)
 		switch {
 		case out == "":
-			o.Dir, o.Attempt = filepath.Join(o.Runs, o.ID), record.Attempts(o.Runs, p.Name, o.Tool.Revision)+1
+			o.Dir = filepath.Join(o.Runs, o.ID)
 		case len(profiles) > 1:
 			o.Dir = filepath.Join(out, p.Name)
 		default:

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/signature"
+	"assay.dev/assay/internal/trial/attempts"
 )
 
 // Maker makes a run and judges it.
@@ -29,6 +30,11 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 	r, err := maker(ctx, o, p)
 	if err != nil {
 		return r, issue.Issue{}, err
+	}
+	if o.Count != nil {
+		if err := attempts.Of(o.File.Path, o.Runs).End(r.Record.Plan, r.Record.Environment, r.Verdict.Outcome.String()); err != nil { // has no effect on this verdict
+			fmt.Fprintf(c.W, "%s: its verdict is not in the journal of attempts: %s\n", o.Profile.Name, page.Message(err.Error()))
+		}
 	}
 	if latest != "" {
 		if err := linkLatest(latest, filepath.Base(o.Dir)); err != nil { // has no effect on the verdict

@@ -43,17 +43,18 @@ type Options struct {
 
 // Comparison is the result. A nil number is "no data".
 type Comparison struct {
-	Schema      string   `json:"schema" jsonschema:"enum=assay/compare/v1"`
-	Profile     string   `json:"profile" jsonschema:"minLength=1"` // profile of the first run
-	A           Side     `json:"a"`
-	B           Side     `json:"b"`
-	Tolerance   float64  `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share; ratios from 1/(1+tolerance) to 1+tolerance are no change
-	Confidence  float64  `json:"confidence" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
-	Pairing     Pairing  `json:"pairing"`
-	Metrics     []Metric `json:"metrics"`
-	Tested      int      `json:"tested" jsonschema:"minimum=0"` // number of metrics with a ratio, for which p is adjusted
-	Needed      int      `json:"needed" jsonschema:"minimum=1"` // least pairs, or runs per side, for "changed" with this many metrics
-	Limitations []string `json:"limitations" jsonschema:"minLength=1"`
+	Schema      string    `json:"schema" jsonschema:"enum=assay/compare/v1"`
+	Profile     string    `json:"profile" jsonschema:"minLength=1"` // profile of the first run
+	A           Side      `json:"a"`
+	B           Side      `json:"b"`
+	Tolerance   float64   `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share; ratios from 1/(1+tolerance) to 1+tolerance are no change
+	Confidence  float64   `json:"confidence" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
+	Pairing     Pairing   `json:"pairing"`
+	Metrics     []Metric  `json:"metrics"`
+	Tested      int       `json:"tested" jsonschema:"minimum=0"` // number of metrics with a ratio, for which p is adjusted
+	Needed      int       `json:"needed" jsonschema:"minimum=1"` // least pairs, or runs per side, for "changed" with this many metrics
+	Outliers    []Outlier `json:"outliers"`                      // runs that stand out of their side, the clearest first; at most three
+	Limitations []string  `json:"limitations" jsonschema:"minLength=1"`
 }
 
 // Side is one group of the comparison.
@@ -115,6 +116,7 @@ func Compare(a, b Group, o Options) (Comparison, error) {
 	if m.pairing.Paired {
 		c.Needed = effect.MinPairs(c.Tested)
 	}
+	c.nameOutliers(m)
 	c.Limitations = c.limitations(m)
 	return c, nil
 }

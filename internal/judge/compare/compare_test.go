@@ -3,6 +3,7 @@ package compare_test
 import (
 	"errors"
 	"flag"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"assay.dev/assay/internal/document"
 	. "assay.dev/assay/internal/judge/compare"
 	"assay.dev/assay/internal/judge/stats/effect"
+	"assay.dev/assay/internal/judge/verdict"
 	"assay.dev/assay/internal/testing/comparetest"
 	"assay.dev/assay/internal/testing/schematest"
 )
@@ -83,7 +85,8 @@ func hasNot(t *testing.T, c Comparison, part string) {
 	}
 }
 
-const fifteenPairs = "ABBAABBAABBAABBAABBAABBAABBAAB"
+// fifteenPairs are in an order that was drawn for each pair.
+const fifteenPairs = "ABBABAABBAABABABBAABBABABAABAB"
 
 func TestSlower(t *testing.T) {
 	a, b := comparetest.Groups(fifteenPairs, 1.25)
@@ -186,6 +189,12 @@ func TestPairing(t *testing.T) {
 	has(t, compared(t, a, b, tolerance), "every pair ran in the order AB")
 	a, b = comparetest.Groups("ABBAAB", 1)
 	hasNot(t, compared(t, a, b, tolerance), "every pair ran")
+	a, b = comparetest.Groups("ABBAABBAABBA", 1)
+	has(t, compared(t, a, b, tolerance), "the order of the runs repeats every 4 runs (AB BA)")
+	a, b = comparetest.Groups("ABABBAABABBAABABBA", 1)
+	has(t, compared(t, a, b, tolerance), "the order of the runs repeats every 6 runs (AB AB BA)")
+	a, b = comparetest.Groups("ABBABAABBAAB", 1)
+	hasNot(t, compared(t, a, b, tolerance), "repeats")
 	a, b = comparetest.Groups("AABB", 1)
 	has(t, compared(t, a, b, tolerance), "not paired: any other change")
 }
@@ -339,4 +348,53 @@ func TestNothingChangesByChance(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A run that stands out is named, with its metric and by how much, and so is what would be
+// decided without it. What both runs of a pair have in common does not stand out.
+func TestOutlier(t *testing.T) {
+	for _, unpaired := range []bool{false, true} {
+		a, b := comparetest.Groups(fifteenPairs[:20], 1)
+		bad := b.Runs[4].Folder
+		b = edit(b, slower(4, 3))
+		o := Options{Tolerance: 0.03, Unpaired: unpaired, Metrics: []string{"transaction p99"}}
+		c := compared(t, a, b, o)
+		if len(c.Outliers) != 1 || c.Outliers[0].Folder != bad || c.Outliers[0].Side != "b" || c.Outliers[0].Metrics[0].Metric != "transaction p99" {
+			t.Fatalf("unpaired %v: %+v", unpaired, c.Outliers)
+		}
+		has(t, c, bad+" stands out: transaction p99 is ")
+		has(t, c, "all decisions would be the same")
+		if back := compared(t, b, a, o); len(back.Outliers) != 1 || back.Outliers[0].Side != "a" {
+			t.Errorf("unpaired %v: exchanged: %+v", unpaired, back.Outliers)
+		}
+	}
+
+	a, b := comparetest.Groups(fifteenPairs[:14], 1.25)
+	clear := compared(t, a, b, Options{Tolerance: 0.03, Metrics: []string{"transaction p99"}})
+	hasNot(t, clear, "stands out")
+	c := compared(t, a, edit(b, slower(2, 0.3)), Options{Tolerance: 0.03, Metrics: []string{"transaction p99"}})
+	if m := row(t, c, "transaction p99"); m.Decision != effect.Undetermined {
+		t.Fatalf("one pair of seven falls: %+v", m)
+	}
+	if len(c.Outliers) != 1 || len(c.Outliers[0].Without) != 1 || c.Outliers[0].Without[0].Decision != effect.Changed {
+		t.Errorf("%+v", c.Outliers)
+	}
+	has(t, c, "without its pair transaction p99 would be changed")
+
+	a, b = comparetest.Groups(fifteenPairs[:14], 1)
+	hasNot(t, compared(t, edit(a, slower(2, 3)), edit(b, slower(2, 3)), tolerance), "stands out")
+}
+
+// slower multiplies the p99 of one run.
+func slower(run int, factor float64) func(int, *certificate.Certificate) {
+	return func(i int, c *certificate.Certificate) {
+		if i != run {
+			return
+		}
+		c.Latency = maps.Clone(c.Latency)
+		l := c.Latency[verdict.TransactionName]
+		p99 := *l.P99 * factor
+		l.P99 = &p99
+		c.Latency[verdict.TransactionName] = l
+	}
 }

@@ -37,6 +37,7 @@ func (c Comparison) limitations(m *matched) []string {
 		zeros("A", "B", row.ValuesA, row.B)
 		zeros("B", "A", row.ValuesB, row.A)
 	}
+	all = append(all, c.outlierLimitations()...)
 	if text := c.tooFew(); text != "" {
 		all = append(all, text)
 	}
@@ -46,14 +47,27 @@ func (c Comparison) limitations(m *matched) []string {
 // orderLimitations are limitations that follow from the order of the runs.
 func (c Comparison) orderLimitations(m *matched) (all []string) {
 	if !m.pairing.Paired {
-		all = append(all, "not paired: any other change between the runs of A and those of B counts as an effect of B; alternate the runs, ABBA")
+		all = append(all, "not paired: any other change between the runs of A and those of B counts as an effect of B; make them in pairs, in an order drawn for each pair")
 	} else if order := strings.Fields(m.order); len(order) > 1 && strings.Count(m.order, order[0]) == len(order) {
-		all = append(all, fmt.Sprintf("every pair ran in the order %s: drift from run to run counts as an effect of B; alternate the order, ABBA", order[0]))
+		all = append(all, fmt.Sprintf("every pair ran in the order %s: drift from run to run counts as an effect of B; draw the order of each pair", order[0]))
+	} else if n := period(order); n > 0 {
+		all = append(all, fmt.Sprintf("the order of the runs repeats every %d runs (%s): what the machine does with that period counts as an effect of B; draw the order of each pair", 2*n, strings.Join(order[:n], " ")))
 	}
 	if text := overlapping(m); text != "" {
 		all = append(all, text)
 	}
 	return all
+}
+
+// period is the number of pairs after which an order repeats; 0: it does not. An order that
+// was drawn looks regular in one comparison of sixteen at most.
+func period(order []string) int {
+	for n := 2; 2*n <= len(order) && len(order)-n >= 4; n++ {
+		if slices.Equal(order[n:], order[:len(order)-n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // overlapping names two runs that ran at the same time; empty: none did.

@@ -95,6 +95,9 @@ func conditions(p *part, omitted []certificate.Omission) string {
 	if texts := weighing(omitted); len(texts) > 0 {
 		text += "; " + joinFirst(texts, 3)
 	}
+	if notPassed(p.Facts.Earlier) > 0 {
+		text += "; " + attemptText(p)
+	}
 	if of := p.Rejudged; of != nil {
 		text += "; re-judged with " + of.Path
 	}

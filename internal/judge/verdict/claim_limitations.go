@@ -41,6 +41,7 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	add(loosened(p)...)
 	add(weighing(omitted)...)
 	add(loggedErrors(p.evidence)...)
+	add(reachedLimitations(p.evidence)...)
 	for _, c := range p.Facts.Collectors {
 		pushed := c.Source == metric.SourceService && p.Timeline.Pushed().Read
 		if c.State != record.StateOK && c.Source != metric.SourceDatabase && !pushed {

@@ -29,6 +29,8 @@ var omissions = []omission{
 	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
 	{reason: "repeated-acknowledgements", of: repeatedLeftOut},
 	{reason: "early-rows", of: earlyLeftOut},
+	{reason: "addresses-unreached", of: unreachedAddresses, run: true},
+	{reason: "attempts-unknown", of: attemptsUnknown, run: true},
 }
 
 // leftOut lists what did not enter a verdict, in the order of the table.

@@ -40,18 +40,6 @@ func tool(p *part) Rule {
 	return Rule{Limitation: text, Rule: certificate.Rule{Detail: text}}
 }
 
-// attempts: one PASS in many attempts means less than one in the first.
-func attempts(p *part) Rule {
-	n := p.Facts.Attempts
-	if n <= 0 {
-		return Rule{Rule: certificate.Rule{Detail: "the number of attempts is not known"}}
-	}
-	return Rule{Rule: certificate.Rule{
-		Observed: new(float64(n)),
-		Detail:   fmt.Sprintf("attempt %d of this profile with this tool", n),
-	}}
-}
-
 // receiver: the coordinator received the workers' reports in time. Late ones are not
 // lost, but nobody saw them when they mattered. A delay is booked in the second of its
 // report's arrival, so that those of a window's end are read after it.

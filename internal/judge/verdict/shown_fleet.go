@@ -11,7 +11,7 @@ import (
 )
 
 func describeGenerator(e *evidence) Generator {
-	g := Generator{Workers: len(e.plan.Workers), Fleet: describeFleet(e), WakeupLagP99Ms: known(e.lag.Quantile(0.99))}
+	g := Generator{Workers: len(e.plan.Workers), Fleet: describeFleet(e), Addresses: describeAddresses(e), WakeupLagP99Ms: known(e.lag.Quantile(0.99))}
 	g.FramesExpected, g.FramesReceived, _ = checkStreams(e)
 	g.CPUShare, _, _ = busiestWorker(e)
 	return g

@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
 
+	"assay.dev/assay/internal/load/reach"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -71,6 +72,7 @@ func (g *egressGuard) LookupIP(host string) (net.IP, error) {
 		g.mu.Lock()
 		g.addresses[addr.Unmap()] = true
 		g.mu.Unlock()
+		reach.Of.Named(host, addr)
 	}
 	return ip, err
 }
@@ -87,6 +89,7 @@ func (g *egressGuard) control(_, address string, _ syscall.RawConn) error {
 	resolved := g.addresses[addr]
 	g.mu.Unlock()
 	if resolved || g.allowed.Allows(addr.WithZone("").String(), nil) {
+		reach.Of.Connect(to)
 		return nil
 	}
 	return g.refuse(addr.String())

@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/output"
 
 	"assay.dev/assay/internal/crash"
+	"assay.dev/assay/internal/load/reach"
 	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
@@ -112,6 +113,12 @@ func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = sto
 // Start starts sending frames.
 func (o *frameOutput) Start() error {
 	o.sending.Go(o.send)
+	ctx, cancel := context.WithCancel(context.Background())
+	o.sending.Go(func() { reach.Of.Watch(ctx) })
+	o.sending.Go(func() {
+		<-o.stop
+		cancel()
+	})
 	return nil
 }
 
@@ -165,6 +172,7 @@ func (o *frameOutput) second() int64 {
 func (o *frameOutput) close() error {
 	const everything = int64(1) << 62
 	deadline := time.Now().Add(closeTimeout)
+	reach.Of.Look(context.Background()) // what the names are at the end
 	if err := o.flush(o.agg.take(everything), deadline); err != nil {
 		return err
 	}
@@ -200,7 +208,7 @@ func (o *frameOutput) flush(t drained, deadline time.Time) error {
 	for i, second := range t.seconds {
 		add(second, t.buckets[i].points(t.series, t.kinds))
 	}
-	if points := o.self.points(); len(points) > 0 {
+	if points := append(o.self.points(), reach.Of.Take()...); len(points) > 0 {
 		add(o.second()-1, points)
 	}
 	body, err := metric.Encode(frames...)

@@ -9,6 +9,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/arrivals"
+	"assay.dev/assay/internal/load/reach"
 	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
@@ -16,6 +17,7 @@ import (
 
 // request adds the samples of one HTTP request.
 func (a *aggregate) request(c *httpext.Trail) {
+	reach.Of.Request(c.ConnRemoteAddr)
 	if all := c.GetSamples(); len(all) > 0 {
 		a.index.find(all[0].TimeSeries, a)
 		// A VU waits for its requests, and k6 reports none that is interrupted.

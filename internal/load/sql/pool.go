@@ -14,6 +14,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"go.k6.io/k6/v2/js/modules"
 
+	"assay.dev/assay/internal/load/reach"
 	"assay.dev/assay/internal/load/sql/xk6sql"
 	"assay.dev/assay/internal/observe/collect/databases"
 	"assay.dev/assay/internal/observe/collect/postgres"
@@ -147,6 +148,12 @@ func dialCounted(ctx context.Context, network, address string) (net.Conn, error)
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
+	}
+	if to, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		if host, _, err := net.SplitHostPort(address); err == nil && net.ParseIP(host) == nil {
+			reach.Of.Named(host, to.AddrPort().Addr())
+		}
+		reach.Of.Connect(to.AddrPort())
 	}
 	switch c := conn.(type) {
 	case *net.TCPConn: // embedded with all its methods, as the driver uses the socket

@@ -52,7 +52,12 @@ const (
 	WorkerCPUs     = "worker_cpus"
 	WorkerRunQueue = "worker_runqueue_seconds"
 	WorkerSQLSent  = "worker_sql_sent"
-	WorkerMemory   = "worker_memory_bytes"
+	// By the addresses that a worker's connections and requests reached, and to which the
+	// target's names resolved.
+	WorkerConnections = "worker_connections"
+	WorkerRequests    = "worker_requests"
+	WorkerResolved    = "worker_resolved"
+	WorkerMemory      = "worker_memory_bytes"
 
 	WorkerClockOffset = "worker_clock_offset"
 	WorkerClockDrift  = "worker_clock_drift"
@@ -281,3 +286,7 @@ func IsStub(source string) bool { return strings.HasPrefix(source, stubPrefix) }
 // IsForeign reports whether the points of a frame of this source come from another
 // program, by OTLP.
 func IsForeign(source string) bool { return strings.HasPrefix(source, foreignPrefix) }
+
+// OtherAddresses stands for the addresses that a worker reached beyond those that it counts
+// each.
+const OtherAddresses = "others"

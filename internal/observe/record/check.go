@@ -106,6 +106,9 @@ func (f Facts) check(p Plan) error {
 	case slices.ContainsFunc(f.Ledger.ZoneSeconds, func(s int64) bool { return s < -maxZoneSeconds || s > maxZoneSeconds }):
 		return errors.New("ledger.zone_seconds has more than a day")
 	}
+	if err := f.Earlier.check(f.Attempts); err != nil {
+		return err
+	}
 	for i, w := range f.Workers {
 		if w.Source != metric.WorkerSource(i) {
 			return fmt.Errorf("workers[%d] is %.40q", i, w.Source)

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,46 +75,11 @@ func TestLookingForRunsEndsSoon(t *testing.T) {
 		evidence := filepath.Join(runs, fmt.Sprint(n), EvidenceDir)
 		must(t, os.MkdirAll(evidence, 0o755), os.Link(large, filepath.Join(evidence, planFile)))
 	}
-	if n := Attempts(runs, "payment", "abc"); n != maxDocuments/MaxDocument {
+	n := 0
+	for range Plans(runs) {
+		n++
+	}
+	if n != maxDocuments/MaxDocument {
 		t.Errorf("%d plans were read", n)
-	}
-}
-
-// Attempts counts the runs of one profile by one revision, sealed or not.
-func TestAttempts(t *testing.T) {
-	runs := filepath.Join(t.TempDir(), "runs")
-	if n := Attempts(runs, "payment", "abc"); n != 0 {
-		t.Errorf("%d attempts before the first", n)
-	}
-	for i, c := range []struct{ profile, revision string }{{"payment", "abc"}, {"payment", "abc"}, {"payment", "def"}, {"ingestion", "abc"}} {
-		p := aPlan()
-		p.Profile.Name, p.Tool.Revision = c.profile, c.revision
-		w, err := Create(filepath.Join(runs, fmt.Sprint(i)), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			err = errors.Join(w.Environment(anEnvironment()), w.Seal(someFacts(StateAbsent)))
-		} else {
-			err = w.frames.close() // not sealed
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(
-		os.Symlink("1", filepath.Join(runs, "latest")),
-		os.Mkdir(filepath.Join(runs, "other"), 0o755),
-		os.WriteFile(filepath.Join(runs, "notes.txt"), nil, 0o644),
-	); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		profile, revision string
-		want              int
-	}{{"payment", "abc", 2}, {"payment", "def", 1}, {"ingestion", "abc", 1}, {"ingestion", "def", 0}, {"", "", 0}} {
-		if n := Attempts(runs, c.profile, c.revision); n != c.want {
-			t.Errorf("%d attempts of %s by %s, want %d", n, c.profile, c.revision, c.want)
-		}
 	}
 }

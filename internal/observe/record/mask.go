@@ -73,6 +73,10 @@ func (f Facts) masked() Facts {
 	source, why, _ := strings.Cut(f.Stopped, " ")
 	f.Stopped, f.Limitations = strings.TrimSuffix(source+" "+said(why), " "), saidAll(f.Limitations)
 	f.Ledger.Reason, f.Ledger.Notes = said(f.Ledger.Reason), saidAll(f.Ledger.Notes)
+	if f.Earlier != nil {
+		earlier := *f.Earlier
+		earlier.Unknown, f.Earlier = said(earlier.Unknown), &earlier
+	}
 	f.Workers = changed(f.Workers, func(w *Worker) {
 		w.Error, w.Logged = said(w.Error), said(w.Logged)
 		if w.Pod != nil {

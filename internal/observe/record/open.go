@@ -194,16 +194,16 @@ func Documents(runs, name string) iter.Seq[[]byte] {
 	}
 }
 
-// Attempts counts the runs of a profile in a runs folder by the same revision of the
-// tool, sealed or not, among the newest runs, as Documents reads them.
-func Attempts(runs, profile, revision string) (n int) {
-	for data := range Documents(runs, filepath.Join(EvidenceDir, planFile)) {
-		var p Plan
-		if foreign.DecodeJSON(data, MaxValues, &p) == nil && p.Profile.Name == profile && p.Tool.Revision == revision {
-			n++
+// Plans are the plans of the runs in a folder, sealed or not, as Documents reads them.
+func Plans(runs string) iter.Seq[Plan] {
+	return func(yield func(Plan) bool) {
+		for data := range Documents(runs, filepath.Join(EvidenceDir, planFile)) {
+			var p Plan
+			if foreign.DecodeJSON(data, MaxValues, &p) == nil && !yield(p) {
+				return
+			}
 		}
 	}
-	return n
 }
 
 // EachFrame visits the frames of a sealed run folder in the order of arrival. A

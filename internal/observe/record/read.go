@@ -120,8 +120,13 @@ func (t *Timeline) CountOf(source, name string) (n uint64) {
 
 // BySecond is Sum for each second that has a point, over the whole run.
 func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]float64 {
+	return t.BySecondOf(anySource, name, selector)
+}
+
+// BySecondOf is BySecond for one source.
+func (t *Timeline) BySecondOf(source, name string, selector []metric.Label) map[int64]float64 {
 	out := map[int64]float64{}
-	t.each(anySource, name, metric.Counter, selector, All, func(p point) { out[p.second] += p.value })
+	t.each(source, name, metric.Counter, selector, All, func(p point) { out[p.second] += p.value })
 	return out
 }
 

@@ -97,7 +97,46 @@ type Facts struct {
 	Stubs       []Stub      `json:"stubs,omitempty"`      // stubs at which the run began, by name
 	Limitations []string    `json:"limitations,omitempty"`
 	Issued      time.Time   `json:"issued"`
-	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
+	// Attempts is the number of runs of this profile at this target and revision of the
+	// service, including this one; 0: unknown, or a trial, which is none.
+	Attempts int      `json:"attempts"`
+	Earlier  *Earlier `json:"earlier,omitempty"` // the attempts before this one; nil: they were not counted
+}
+
+// Earlier is what is known of the attempts before a run.
+type Earlier struct {
+	Verdicts []Verdicts `json:"verdicts,omitempty"`
+	Same     int        `json:"same,omitempty"`    // those with the same load, SLOs and scripts
+	Unread   int        `json:"unread,omitempty"`  // lines of the journal that could not be read: there may be more attempts
+	Unknown  string     `json:"unknown,omitempty"` // why the number of attempts is not known; empty: it is
+}
+
+// Verdicts is a number of runs with one verdict.
+type Verdicts struct {
+	Verdict string `json:"verdict"` // empty: they ended without one
+	Runs    int    `json:"runs"`
+}
+
+// Outcomes are the words of verdicts.
+var Outcomes = []string{"PASS", "FAIL", "INVALID", "INCONCLUSIVE"}
+
+// check refuses numbers that cannot be counted.
+func (e *Earlier) check(attempts int) error {
+	if e == nil {
+		return nil
+	}
+	sum, seen := 0, map[string]bool{}
+	for _, v := range e.Verdicts {
+		if v.Runs < 1 || seen[v.Verdict] || v.Verdict != "" && !slices.Contains(Outcomes, v.Verdict) {
+			return fmt.Errorf("earlier.verdicts has %d of %.40q", v.Runs, v.Verdict)
+		}
+		seen[v.Verdict] = true
+		sum += min(v.Runs, attempts)
+	}
+	if e.Unread < 0 || e.Same < 0 || e.Same > sum || (e.Unknown == "" && attempts != sum+1) || (e.Unknown != "" && attempts != 0) {
+		return fmt.Errorf("attempts is %d, and %d were earlier", attempts, sum)
+	}
+	return nil
 }
 
 // Abort is a condition under which the profile stops a run, to protect the target or others,

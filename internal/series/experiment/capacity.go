@@ -13,8 +13,8 @@ import (
 type Trial func(ctx context.Context, do func() error) error
 
 // capacities searches for the highest rate of every variant. The searches make one trial at
-// a time, in the order of rounds, so that drift affects all variants equally; those that have
-// ended are skipped. If one fails, the others end too.
+// a time, in rounds whose order is drawn like that of the runs; those that have ended are
+// skipped. If one fails, the others end too.
 func (b *runner) capacities(ctx context.Context) ([]Capacity, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -38,7 +38,7 @@ func (b *runner) capacities(ctx context.Context) ([]Capacity, error) {
 		}
 	}
 	for round := 0; len(left) > 0 && failed == nil; round++ {
-		for _, turn := range Round(len(b.e.Variants), round, 0) {
+		for _, turn := range Round(len(b.e.Variants), round, b.a.Seed) {
 			if next := left[turn.Variant]; next != nil && failed == nil {
 				if _, more := next(); !more {
 					delete(left, turn.Variant)

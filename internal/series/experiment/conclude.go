@@ -50,8 +50,40 @@ type PrimaryMetric struct {
 // show a change at all.
 const leastPairs = 3
 
-// Conclude compares a variant's runs with the control's.
+// Conclude compares a variant's runs with the control's. A run that stands out is named, with
+// what would be concluded without it and its partner.
 func Conclude(control, variant compare.Group, primary []string, tolerance float64) (Effect, error) {
+	e, err := conclude(control, variant, primary, tolerance)
+	if err != nil {
+		return e, err
+	}
+	for _, o := range e.Comparison.Outliers {
+		text := o.Text(primary...)
+		if text == "" {
+			continue
+		}
+		pairs, same := e.Comparison.Pairing.Pairs, e.Comparison
+		i := slices.IndexFunc(pairs, func(p [2]int) bool {
+			return same.A.Runs[p[0]].Folder == o.Folder || same.B.Runs[p[1]].Folder == o.Folder
+		})
+		if i < 0 {
+			continue // not paired
+		}
+		lacks := func(g compare.Group, folder string) compare.Group {
+			g.Runs = slices.DeleteFunc(slices.Clone(g.Runs), func(r compare.Run) bool { return r.Folder == folder })
+			return g
+		}
+		w, err := conclude(lacks(control, same.A.Runs[pairs[i][0]].Folder), lacks(variant, same.B.Runs[pairs[i][1]].Folder), primary, tolerance)
+		if err != nil {
+			return e, err
+		}
+		e.Outlier = &Outlier{Folder: o.Folder, Text: text, Outcome: w.Outcome, Primary: w.Primary}
+		break
+	}
+	return e, nil
+}
+
+func conclude(control, variant compare.Group, primary []string, tolerance float64) (Effect, error) {
 	c, err := compare.Compare(control, variant, compare.Options{Tolerance: tolerance})
 	if err != nil {
 		return Effect{}, err
@@ -157,6 +189,9 @@ func (e Effect) sentence(a Parameters, variant string) string {
 	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
 		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
 	}
+	if e.Outlier != nil {
+		text += "; " + e.Outlier.sentence(e.Outcome, pairs-1)
+	}
 	if bottlenecks := e.Bottlenecks.text(a.Variants[0].Name, variant); bottlenecks != "" {
 		text += "; " + bottlenecks
 	}
@@ -182,6 +217,27 @@ func (d PrimaryMetric) text() string {
 		verb, times = "fell", 1 / *d.Ratio
 	}
 	return fmt.Sprintf("%s %s %s (%s times)", d.Metric, verb, values, quantity.Value(times, ""))
+}
+
+// sentence says what would be concluded without the outlier's pair.
+func (o Outlier) sentence(outcome Outcome, pairs int) string {
+	text := fmt.Sprintf("%s; without its pair %s", o.Text, o.Outcome)
+	if o.Outcome == outcome {
+		text = fmt.Sprintf("%s; without its pair %s all the same", o.Text, o.Outcome)
+	}
+	if least := effect.MinPairs(1); pairs < least {
+		text += fmt.Sprintf(", as %s are too few", quantity.Number(pairs, "pair"))
+	}
+	var parts []string
+	for _, d := range o.Primary {
+		if d.Ratio != nil {
+			parts = append(parts, fmt.Sprintf("%s %s times", d.Metric, quantity.OptionalValue(d.Ratio, "ratio")))
+		}
+	}
+	if len(parts) > 0 {
+		text += " (" + list(parts) + ")"
+	}
+	return text
 }
 
 func list(parts []string) string {

@@ -22,7 +22,7 @@ const tolerance = 0.03
 var cause = []string{"transaction p99", "database binlog"}
 
 // twelvePairs are pairs of runs without a difference. Made once, as it takes time.
-var twelvePairs = sync.OnceValues(func() (a, b compare.Group) { return comparetest.Groups(strings.Repeat("ABBA", 6), 1) })
+var twelvePairs = sync.OnceValues(func() (a, b compare.Group) { return comparetest.Groups("ABBABAABBAABABABBAABBABA", 1) })
 
 // groups are pairs of runs of A and B. The p99 of B is factor times A's; ms is the
 // sessions' wait time in the binlog, per transaction.
@@ -108,6 +108,42 @@ func TestThirdMetric(t *testing.T) {
 	}
 	if got := outcome([]PrimaryMetric{falls(cause[0]), falls(cause[1]), falls("fsyncs")}, 6); got != Confirmed {
 		t.Error(got)
+	}
+}
+
+// The sentence names a run that stands out in a primary metric, by how much, and what would
+// be concluded without its pair.
+func TestOutlier(t *testing.T) {
+	for name, c := range map[string]struct {
+		pairs  int
+		factor float64 // of the outlier
+		want   Outcome
+		parts  []string
+	}{
+		"of seven pairs, one rises": {7, 3, Undetermined, []string{"without its pair changed (transaction p99 0.50", "stands out: transaction p99 is ", " times); "}},
+		"the same without it":       {9, 0.3, Changed, []string{"without its pair changed all the same (transaction p99 0.50"}},
+		"too few without it":        {6, 0.3, Changed, []string{"without its pair undetermined, as 5 pairs are too few (transaction p99 0.50"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := groups(c.pairs, 0.5, scaled(1))
+			l := b.Runs[3].Certificate.Latency[verdict.TransactionName]
+			p99 := *l.P99 * c.factor
+			l.P99 = &p99
+			b.Runs[3].Certificate.Latency[verdict.TransactionName] = l
+			e, err := Conclude(a, b, cause[:1], tolerance)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sentence := e.sentence(parametersOf(cause[:1]), "B")
+			if e.Outcome != c.want || e.Outlier == nil || e.Outlier.Folder != b.Runs[3].Folder {
+				t.Fatalf("%s, %+v: %s", e.Outcome, e.Outlier, sentence)
+			}
+			for _, part := range append(c.parts, b.Runs[3].Folder+" stands out") {
+				if !strings.Contains(sentence, part) {
+					t.Errorf("no %q in: %s", part, sentence)
+				}
+			}
+		})
 	}
 }
 

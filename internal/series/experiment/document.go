@@ -34,10 +34,12 @@ type Parameters struct {
 	Pairs       int     `json:"pairs" jsonschema:"minimum=1"`              // planned number of rounds
 	Tolerance   float64 `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share: ratios from 1/(1+tolerance) to 1+tolerance count as no change
 	// seed of the first round; each later round adds 1
-	Seed     uint64    `json:"seed"`
-	Primary  []string  `json:"primary" jsonschema:"minItems=1"`
-	Variants []Variant `json:"variants" jsonschema:"minItems=2"` // the first is the control
-	Started  time.Time `json:"started"`
+	Seed uint64 `json:"seed"`
+	// order of the variants in each planned round, drawn from the seed: AB BA BA
+	PlannedOrder string    `json:"planned_order"`
+	Primary      []string  `json:"primary" jsonschema:"minItems=1"`
+	Variants     []Variant `json:"variants" jsonschema:"minItems=2"` // the first is the control
+	Started      time.Time `json:"started"`
 }
 
 // Variant is a variant, with its changes in words.
@@ -86,9 +88,18 @@ type Effect struct {
 	Primary     []PrimaryMetric `json:"primary"`
 	Bottlenecks Bottlenecks     `json:"bottlenecks"`    // bottlenecks of the runs that were compared
 	Events      []Event         `json:"events"`         // wait events of database sessions, the longest first
+	Outlier     *Outlier        `json:"outlier"`        // a run that stands out in a primary metric; null: none does
 	Capacity    *Ratio          `json:"capacity_ratio"` // ratio of the highest rates within the SLOs
 	// comparison of all metrics, as by assay compare --json; null: no runs could be compared
 	Comparison *compare.Comparison `json:"comparison"`
+}
+
+// Outlier is a run that stands out of its side, and the conclusion without its pair.
+type Outlier struct {
+	Folder  string          `json:"folder"`
+	Text    string          `json:"text"` // the metric in which it stands out, and by how much
+	Outcome Outcome         `json:"outcome" jsonschema:"enum=confirmed,enum=not confirmed,enum=changed,enum=equivalent,enum=undetermined"`
+	Primary []PrimaryMetric `json:"primary"`
 }
 
 // Capacity is the result of a variant's search for the highest rate within the SLOs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func Run(ctx context.Context, e spec.Experiment, a Parameters, l Loop) (Document
 	for _, v := range e.Variants {
 		a.Variants = append(a.Variants, Variant{v.Name, v.Description, Changes(v)})
 	}
+	a.PlannedOrder = plannedOrder(len(e.Variants), a.Pairs, a.Seed)
 	d := Document{Schema: SchemaName, Parameters: a, State: Done, Runs: []RunResult{}, Effects: []Effect{}, Capacity: []Capacity{}, Limitations: []string{}}
 	b := runner{e: e, a: a, loop: l, runs: []RunResult{}}
 	err := b.rounds(ctx)
@@ -233,18 +235,36 @@ type Turn struct {
 	Seed    uint64 // the same for all variants of a round
 }
 
-// Round is the order of the variants in a round: A B C, then C B A, and so on, so
-// that drift affects all variants equally.
+// Round is the order of the variants in a round, drawn from the seed for each round by
+// itself: any regular order (A B, B A, A B) has a period, and what the machine does with that
+// period (a backup every fourth run) would count as an effect of a variant. With this draw
+// each difference within a pair is as likely negative as positive where the variants are
+// equal, whatever the machine does, which is all that Wilcoxon's signed-rank test assumes.
 func Round(variants, round int, seed uint64) []Turn {
+	random := rand.New(rand.NewPCG(seed, orderStream))
+	var order []int
+	for range round + 1 {
+		order = random.Perm(variants)
+	}
 	turns := make([]Turn, variants)
-	for i := range turns {
-		v := i
-		if round%2 == 1 {
-			v = variants - 1 - i
-		}
+	for i, v := range order {
 		turns[i] = Turn{v, round, seed + uint64(round)}
 	}
 	return turns
+}
+
+// orderStream separates the order's random numbers from others of the same seed.
+const orderStream = 0x6f72646572 // "order"
+
+// plannedOrder formats the order of the planned rounds; repeated rounds are drawn after them.
+func plannedOrder(variants, rounds int, seed uint64) string {
+	all := make([]string, rounds)
+	for round := range all {
+		for _, t := range Round(variants, round, seed) {
+			all[round] += Letter(t.Variant)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // spareRounds is how many rounds may be repeated because of an INVALID run. Being

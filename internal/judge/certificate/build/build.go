@@ -3,6 +3,7 @@
 package build
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -47,6 +48,11 @@ func Certificate(r record.Run, v verdict.Verdict) certificate.Certificate {
 	if n := r.Facts.Attempts; n > 0 {
 		c.Attempts = &n
 	}
+	if e := r.Facts.Earlier; e != nil {
+		for _, v := range e.Verdicts {
+			c.Earlier = append(c.Earlier, certificate.Attempts{Verdict: cmp.Or(v.Verdict, "none"), Runs: v.Runs})
+		}
+	}
 	for _, f := range v.Flows {
 		f.Verdict = f.Outcome.String()
 		c.Flows = append(c.Flows, document.Rounded(f.Flow))
@@ -71,6 +77,10 @@ func roundShown(c *certificate.Certificate) {
 	for i := range c.Transactions {
 		t := &c.Transactions[i]
 		t.Scheduled, t.LatencyMs, t.Violates = t.Scheduled.Truncate(time.Microsecond), document.Round(t.LatencyMs), list(t.Violates)
+	}
+	for i := range c.Generator.Addresses {
+		share := &c.Generator.Addresses[i].Share
+		*share = document.Round(*share)
 	}
 	if c.Abort != nil {
 		c.Abort.Observed = list(c.Abort.Observed)

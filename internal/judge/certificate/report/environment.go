@@ -24,6 +24,16 @@ func environment(c certificate.Certificate) page.Block {
 	add("co-located", "%s", strings.Join(e.CoLocation, ", "))
 	add("generator", "%d workers, busiest used %s of its CPUs, wake-up lag p99 %s, %d of %s frames received",
 		g.Workers, quantity.Optional(g.CPUShare, "share"), quantity.Optional(g.WakeupLagP99Ms, "ms"), g.FramesReceived, quantity.Count(g.FramesExpected))
+	for _, a := range g.Addresses[:min(len(g.Addresses), maxRows)] {
+		of := a.Host + ", "
+		if strings.Contains(a.Address, a.Host) {
+			of = ""
+		}
+		if a.Resolved != nil && !*a.Resolved {
+			of += "which it no longer had at the end, "
+		}
+		add("reached "+a.Address, "%s%s of its load, %d requests, %d connections, from %s", of, quantity.Format(a.Share, "share"), a.Requests, a.Connections, strings.Join(a.Workers[:min(len(a.Workers), 4)], ", "))
+	}
 	add("tool", "assay %s, revision %s, changed %t, %s, k6 %s", e.Tool.Version, e.Tool.Revision, e.Tool.Dirty, e.Tool.Go, e.Tool.K6)
 	add("seed", "%d", e.Seed)
 	add(e.Thresholds.Path, "sha256 %s", e.Thresholds.SHA256)

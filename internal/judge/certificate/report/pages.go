@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"assay.dev/assay/certificate"
@@ -134,6 +135,13 @@ func facts(c certificate.Certificate) page.Facts {
 	attempts := "unknown"
 	if c.Attempts != nil {
 		attempts = fmt.Sprint(*c.Attempts)
+		var before []string
+		for _, a := range c.Earlier {
+			before = append(before, fmt.Sprintf("%d %s", a.Runs, strings.Replace(a.Verdict, "none", "without a verdict", 1)))
+		}
+		if len(before) > 0 {
+			attempts += ", before: " + strings.Join(before, ", ")
+		}
 	}
 	return page.Facts{
 		{Name: "target", Text: c.Environment.Target},

@@ -29,7 +29,7 @@ func comparisons(t *testing.T) map[string]compare.Comparison {
 		}
 		all[name] = c
 	}
-	a, b := comparetest.Groups("ABBAABBAABBAABBAABBA", 1.25)
+	a, b := comparetest.Groups("ABBABAABBAABABABBAAB", 1.25)
 	add("slower", a, b, compare.Options{})
 	add("faster", b, a, compare.Options{Metrics: []string{compare.Transaction}})
 
