@@ -11,7 +11,7 @@ import (
 const SchemaName = "assay/certificate/v1"
 
 // SchemaVersion is the semantic version of certificate.json: fields are added, never renamed.
-// 1.1.0 has added judged_by, 1.2.0 left_out.
+// 1.1.0 has added judged_by, 1.2.0 left_out and checks.
 const SchemaVersion = "1.2.0"
 
 // Validity is how long a certificate is valid (docs/trust.md).
@@ -41,6 +41,7 @@ type Certificate struct {
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
 	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // errors in the judged windows, by who noticed them and by class; null: no transaction was scheduled
+	Checks      []Check            `json:"checks,omitempty"`                          // checks of the script, those that failed most often first; missing: it has none
 	Pool        *Pool              `json:"pool"`                                      // the service's pool of database connections; null: not reported
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
 	LoadChanges []LoadChange       `json:"load_changes,omitempty"`                    // ends of overloads and steps up in load that an SLO judges, by flow and time; missing: there are none

@@ -174,6 +174,15 @@ type Error struct {
 	Share *float64 `json:"share" jsonschema:"minimum=0"` // errors as a share of the scheduled transactions; more than 1 where a transaction has several errors
 }
 
+// Check is a check of the script, and how often it passed and failed in the judged windows.
+type Check struct {
+	Flow     string `json:"flow,omitempty" jsonschema:"minLength=1"`
+	Group    string `json:"group,omitempty"` // like "::checkout"; missing: outside of groups
+	Name     string `json:"name" jsonschema:"minLength=1"`
+	Passes   int64  `json:"passes" jsonschema:"minimum=0"`
+	Failures int64  `json:"failures" jsonschema:"minimum=0"`
+}
+
 // Pool is the service's pool of database connections in the judged windows; of several
 // pools and instances, their sum. Null: not reported.
 type Pool struct {

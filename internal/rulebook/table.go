@@ -154,8 +154,8 @@ var table = []Rule{
 		Source: "MLPerf LoadGen",
 	},
 	{
-		ID: PerClass, What: "An SLO on several endpoints holds for each of them, not only for all together", Limit: "none broken, after Holm's correction", Unit: "endpoints", Effect: "FAIL; an endpoint over its share that is not decided is a limitation", Blames: System, EachFlow: true,
-		Advice: "Fix the endpoint that breaks the SLO, or give it an SLO of its own.",
+		ID: PerClass, What: "An SLO holds for each class of its samples (endpoint, method, group, check, statement, flow), not only for all together", Limit: "none broken, after Holm's correction", Unit: "classes", Effect: "FAIL; a class over its share that is not decided is a limitation", Blames: System, EachFlow: true,
+		Advice: "Fix what breaks the SLO, or give that class an SLO of its own.",
 		Source: "TPC-C (mix)",
 	},
 	{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -16,13 +17,17 @@ import (
 // that is read back is the same. None that Check accepts has SLOs that nobody judges.
 func TestStoredProfiles(t *testing.T) {
 	f, err := spec.Decode("t.json", []byte(`{"version": 1, "profiles": {
-		"one": {"scenario": "a.js", "load": {"target": 10}, "slo": {"transaction_duration": ["p(95)<250"]}, "needs": ["db"]},
-		"two": {"flows": {"a": {"scenario": "a.js", "load": {"target": 10}, "slo": {"http_req_failed": ["rate<0.1"]}}}, "gauges": {"queue_depth": {"metric": "q"}}, "slo": {"queue_depth": ["max<9"]}}}}`))
+		"one": {"scenario": "a.js", "load": {"target": 10}, "slo": {"transaction_duration": ["p(95)<250"]}, "needs": ["db"], "expected_statuses": {"http": [0, 503], "grpc": [14]}},
+		"two": {"flows": {"a": {"scenario": "a.js", "load": {"target": 10}, "slo": {"http_req_failed": ["rate<0.1"]}, "expected_statuses": {"ws": [403]}}}, "gauges": {"queue_depth": {"metric": "q"}}, "slo": {"queue_depth": ["max<9"]}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	one, two := f.Profiles["one"].Flows[0].Expected, f.Profiles["two"].Flows[0].Expected
+	if !one.Has(metric.HTTP, "503") || !one.Has(metric.HTTP, "0") || one.Has(metric.GRPC, "503") || !two.Has(metric.WebSocket, "403") || two.Has(metric.WebSocket, "") {
+		t.Errorf("expected statuses %+v, %+v", one, two)
+	}
 	for name, want := range map[string]string{
-		"one": "load marking name needs rules scenario slos timeout_ns",
+		"one": "expected_statuses load marking name needs rules scenario slos timeout_ns",
 		"two": "flows gauges load marking name rules slos timeout_ns",
 	} {
 		text, err := json.Marshal(f.Profiles[name])

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/judge/stats"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
@@ -17,8 +16,8 @@ import (
 
 // claim is the verdict as one sentence that can be quoted alone: what was shown, the
 // scope, and what shared the generator's host.
-func claim(p *part, v Verdict) string {
-	name, where := p.Plan.Profile.Name, conditions(p, v.LeftOut)
+func claim(p *part, v Verdict, weighing []string) string {
+	name, where := p.Plan.Profile.Name, conditions(p, weighing)
 	unit := "transactions per second"
 	if v.Rate.Unit == "rps" {
 		unit = "requests per second"
@@ -81,7 +80,7 @@ func flowsText(p *part) string {
 }
 
 // conditions are what limits the claim.
-func conditions(p *part, omitted []certificate.Omission) string {
+func conditions(p *part, weighing []string) string {
 	text := p.Plan.Scope + " scope"
 	if shared := p.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
@@ -92,8 +91,8 @@ func conditions(p *part, omitted []certificate.Omission) string {
 	if changes := recoveryText(p, func(r Recovery) bool { return r.Metric != metric.RecoveryTime && !r.immediate() }); changes != "" {
 		text += "; " + changes
 	}
-	if texts := weighing(omitted); len(texts) > 0 {
-		text += "; " + joinFirst(texts, 3)
+	if len(weighing) > 0 {
+		text += "; " + joinFirst(weighing, 3)
 	}
 	if notPassed(p.Facts.Earlier) > 0 {
 		text += "; " + attemptText(p)

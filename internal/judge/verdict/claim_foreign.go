@@ -28,7 +28,7 @@ func foreignLimitations(p *part) (all []string) {
 	}
 	for _, c := range p.classes {
 		if c.alone {
-			all = append(all, fmt.Sprintf("%s %s of this endpoint is judged by the workers' samples alone: with those of other senders, which may only make it worse, it would look better", c.slo.MetricText(), c.slo.Expression))
+			all = append(all, fmt.Sprintf("%s %s of this class is judged by the workers' samples alone: with those of other senders, which may only make it worse, it would look better", c.slo.MetricText(), c.slo.Expression))
 		}
 	}
 	seen, protocols := map[string]bool{}, map[*metric.Protocol]bool{}

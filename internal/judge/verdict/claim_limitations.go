@@ -16,7 +16,7 @@ import (
 )
 
 // limitations are what a reader of the claim must also know.
-func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []string) {
+func limitations(p *part, rules []Rule, weighing []string) (all []string) {
 	add := func(texts ...string) { all = append(all, texts...) }
 	perFlow := func(texts func(*part) []string) {
 		for _, f := range p.perFlow() {
@@ -39,7 +39,7 @@ func limitations(p *part, rules []Rule, omitted []certificate.Omission) (all []s
 	perFlow(loosenedByFlow)
 	perFlow(expectedStatuses)
 	add(loosened(p)...)
-	add(weighing(omitted)...)
+	add(weighing...)
 	add(loggedErrors(p.evidence)...)
 	add(reachedLimitations(p.evidence)...)
 	for _, c := range p.Facts.Collectors {
@@ -118,19 +118,6 @@ func loosened(p *part) []string {
 		all = append(all, relaxedText(rulebook.Collector, fmt.Sprintf("a gap of %s", is), limit.String()))
 	}
 	return all
-}
-
-// unjudgedChecks are the checks of the script, where no SLO judges them and some failed.
-func unjudgedChecks(p *part) []certificate.Omission {
-	made, _ := p.sum(metric.Checks+metric.RateTotal, nil)
-	held, _ := p.sum(metric.Checks+metric.RateOccurred, nil)
-	judged := slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Checks })
-	if judged || made <= held {
-		return nil
-	}
-	return []certificate.Omission{{
-		What: "checks of the script, which no SLO judges", Checks: new(int64(made)), Failed: new(int64(made - held)), Weighs: true,
-	}}
 }
 
 // loggedErrors are the first errors that the workers logged, where transactions

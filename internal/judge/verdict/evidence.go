@@ -43,7 +43,7 @@ type part struct {
 	flows     []*part         // flows of a profile that has some; nil otherwise
 	recovered []Recovery      // from each fault of the profile, and from its end; from changes in load
 	slos      []SLO           // SLOs of the part alone
-	classes   []class         // single endpoints of SLOs on several
+	classes   []class         // classes of the samples of SLOs on several
 	checked   map[string]Rule // the rules about a flow, by id; nil: of a run that has flows
 }
 
@@ -218,11 +218,11 @@ func (e *evidence) notCompleted() (n int64) {
 	return n
 }
 
-// notCompletedBySecond is notCompleted for each judged second.
-func (e *evidence) notCompletedBySecond() []float64 {
+// notCompletedBySecond is notCompleted for each judged second, of some transactions.
+func (e *evidence) notCompletedBySecond(selector []metric.Label) []float64 {
 	all := make([]float64, len(e.windows))
 	for _, outcome := range notCompleted {
-		for i, n := range e.counts(metric.Transactions, label("outcome", outcome)) {
+		for i, n := range e.counts(metric.Transactions, append(label("outcome", outcome), selector...)) {
 			all[i] += n
 		}
 	}

@@ -132,7 +132,11 @@ func sameUnit(a, b string) bool {
 func (e *evidence) seriesOf(name string) []metric.Series {
 	all := e.Timeline.Series(name)
 	seen := map[string]bool{}
-	for _, c := range e.contributions(name, metric.Histogram, nil) {
+	kind := metric.Histogram
+	if metric.WithoutRate(name) != name {
+		kind = metric.Counter
+	}
+	for _, c := range e.contributions(name, kind, nil) {
 		if key := c.Series.Key(); !seen[key] {
 			seen[key] = true
 			all = append(all, c.Series)

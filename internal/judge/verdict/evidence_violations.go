@@ -145,6 +145,10 @@ func certainlyCleared(e *evidence, s spec.SLO, d *distribution) (certain []stats
 	bad, exact := violatingOutcomes(e, s)
 	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
 	late := &metric.Hist{} // stays empty for requests
+	var dropped []metric.Label
+	if s.OfTransactions() {
+		dropped = s.Selector
+	}
 	// How long a transaction can matter after the start of its second.
 	longest := float64((e.plan.Timeout + time.Second) / time.Millisecond)
 	d.eachOwn(func(i int, h *metric.Hist) {
@@ -154,11 +158,11 @@ func certainlyCleared(e *evidence, s spec.SLO, d *distribution) (certain []stats
 			added += stalls[second.From+t]
 		}
 		if late.Reset(); s.OfTransactions() {
-			e.Timeline.MergeHist(late, metric.GeneratorLag, nil, second)
+			e.Timeline.MergeHist(late, metric.GeneratorLag, s.Selector, second)
 		}
 		k := minOverBound(h, late, bound+added)
 		if exact && added <= 0 { // the generator did not stall
-			lost, _ := e.Timeline.Sum(metric.GeneratorDropped, nil, second)
+			lost, _ := e.Timeline.Sum(metric.GeneratorDropped, dropped, second)
 			k = max(k, bad[i]-lost)
 		}
 		certain = append(certain, stats.Batch{N: n, K: min(n, max(0, k)), Stratum: e.windows[i]})
@@ -192,7 +196,7 @@ func minOverBound(h, delay *metric.Hist, bound float64) (k float64) {
 func violatingOutcomes(e *evidence, s spec.SLO) (n []float64, exact bool) {
 	switch {
 	case s.OfTransactions():
-		return e.notCompletedBySecond(), true
+		return e.notCompletedBySecond(s.Selector), true
 	case metric.IsRequestTime(s.Metric):
 		failed := metric.ProtocolOf(s.Metric).Failed
 		if total := e.tally(failed+metric.RateTotal, s.Selector); total.found {
@@ -234,8 +238,15 @@ func withoutUnanswered(e *evidence, s spec.SLO, counted []stats.Batch) []stats.B
 		return counted
 	}
 	cleared, of := slices.Clone(counted), metric.ProtocolOf(s.Metric)
+	d, _ := metric.Find(of.Requests)
 	for _, status := range of.Unanswered {
-		unanswered := e.counts(of.Requests, append(label("status", status), s.Selector...))
+		known := label("status", status)
+		for _, l := range s.Selector {
+			if slices.Contains(d.Labels, l.Key) { // without the others, more may be the generator's
+				known = append(known, l)
+			}
+		}
+		unanswered := e.counts(of.Requests, known)
 		for i, stalled := range e.counts(metric.GeneratorStall, nil) {
 			if stalled > 0 {
 				cleared[i].K = max(0, cleared[i].K-unanswered[i])

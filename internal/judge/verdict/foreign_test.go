@@ -398,9 +398,9 @@ func TestForeignEndpoints(t *testing.T) {
 		outcome  Outcome
 	}{
 		"within": {60, false, "", Pass},
-		"open":   {240, false, `perhaps over the limit for a single endpoint, which is measured too coarsely to tell: http_req_duration{name:https\://shop/pay} p(95)<250`, Pass},
+		"open":   {240, false, `perhaps over the limit for a single class, which is measured too coarsely to tell: http_req_duration{name:https\://shop/pay} p(95)<250`, Pass},
 		"over":   {300, false, "", Fail},
-		"pooled": {60, true, "more than 200 endpoints: judged only over all of them together: http_req_duration p(95)<250", Pass},
+		"pooled": {60, true, "more than 200 classes: the others are judged only all together: http_req_duration p(95)<250", Pass},
 	} {
 		frames := exported(t, "otlp/k6", every(2, tt.ms), 16, 1, 46, sdkBounds)
 		if tt.overflow {

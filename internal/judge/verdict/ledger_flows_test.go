@@ -5,9 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/ledger"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/spec"
 	"assay.dev/assay/internal/testing/synthetic"
 )
@@ -64,4 +67,29 @@ func TestLedgersOfFlowsAreApart(t *testing.T) {
 			t.Errorf("%s: %v", name, v.LeftOut)
 		}
 	}
+}
+
+// Whatever the forms, a transaction that has no row of its own is lost, and no doubt makes one of
+// fewer rows into none. Losing the record of the forms never helps.
+func TestDoubtsNeedRows(t *testing.T) {
+	forms := rapid.MapOfN(rapid.SampledFrom([]string{"16 bytes, as of a UUID", "3-digit number", "19-digit number" + ledger.Rounded, "19-digit number" + ledger.Over2to53, ledger.OtherForms}), rapid.Int64Range(1, 500), 0, 3)
+	rapid.Check(t, func(t *rapid.T) {
+		acknowledged := rapid.Int64Range(1, 500).Draw(t, "acknowledged")
+		missing := rapid.Int64Range(0, acknowledged).Draw(t, "missing")
+		others := rapid.Int64Range(0, 500).Draw(t, "others")
+		unclear := rapid.Int64Range(0, missing).Draw(t, "unclear")
+		c := ledger.Comparison{Acknowledged: acknowledged, Persisted: acknowledged - missing + others, Missing: missing, Unclear: unclear, Lags: map[int64]int64{1: acknowledged - missing}}
+		r := record.Run{Plan: record.Plan{Profile: synthetic.Profile()}, Ledger: &c, Timeline: record.NewTimeline()}
+		bare := lostWrites(r)
+		r.Facts.Ledger.Forms = []ledger.Forms{forms.Draw(t, "stored")}
+		var points []metric.Point
+		for form, n := range forms.Draw(t, "forms") {
+			points = append(points, metric.CounterPoint(metric.Of(metric.AcknowledgedForms, "form", form, "scenario", "synthetic"), float64(n)))
+		}
+		r.Timeline.Add(metric.Frame{Source: "worker/0", Sequence: 1, Second: synthetic.T0.Unix(), Points: points})
+		lost := lostWrites(r)
+		if lost < missing-unclear-others || lost < 0 || lost > missing || bare < lost {
+			t.Fatalf("%d lost, without forms %d: %+v", lost, bare, c)
+		}
+	})
 }

@@ -26,11 +26,15 @@ var omissions = []omission{
 	{reason: "no-request", of: silentTransactions},
 	{reason: "no-message", of: unheardTransactions},
 	{reason: "outside-transactions", of: outsideRequests, run: true},
-	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
 	{reason: "repeated-acknowledgements", of: repeatedLeftOut},
 	{reason: "early-rows", of: earlyLeftOut},
 	{reason: "addresses-unreached", of: unreachedAddresses, run: true},
 	{reason: "attempts-unknown", of: attemptsUnknown, run: true},
+	{reason: "unjudged-latency", of: unjudgedLatency, run: true},
+	{reason: "unjudged-failures", of: unjudgedFailures, run: true},
+	{reason: "unjudged-endpoints", of: unjudgedEndpoints, run: true},
+	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
+	{reason: "classes-pooled", of: pooledClasses, run: true},
 }
 
 // leftOut lists what did not enter a verdict, in the order of the table.
@@ -65,8 +69,8 @@ func empty(o certificate.Omission) bool {
 	return known && !some
 }
 
-// weighing are the omissions that could have changed the verdict, in words.
-func weighing(all []certificate.Omission) (texts []string) {
+// weighingOf are the omissions that could have changed the verdict, in words.
+func weighingOf(all []certificate.Omission) (texts []string) {
 	for _, o := range all {
 		if o.Weighs {
 			texts = append(texts, "left out: "+o.String())

@@ -124,7 +124,7 @@ func combine(r rulebook.Rule, p *part) (worst Rule) {
 	for _, f := range p.flows {
 		add(f, f.checked[r.ID])
 	}
-	if r.ID == rulebook.Data && len(p.slos) > 0 { // the run judges more than its flows
+	if r.ID == rulebook.Data && len(p.slos) > 0 || r.ID == rulebook.PerClass && len(p.classes) > 0 { // the run judges more than its flows
 		add(p, applyToFlow(r, p))
 	}
 	worst.Detail, worst.Limitation, worst.Limitations = joinFirst(details, 3), strings.Join(limitations, "; "), limitations

@@ -60,61 +60,62 @@ func (s SLO) effective() string {
 		*s.Effective, *s.Needed, *s.Samples, number(*s.DesignEffect))
 }
 
-// perClass: an SLO on the requests of several endpoints holds for each of them. An
-// endpoint over its limit that is not significantly so is a limitation by its name. So
-// are SLOs for which there were too many endpoints to be recorded separately.
+// perClass: an SLO holds for each class of its samples. A class over its limit that is not
+// significantly so is a limitation by its name. So are SLOs for which there were too many classes
+// to be recorded separately.
 func perClass(p *part) Rule {
 	r := Rule{Rule: certificate.Rule{
 		Observed: new(0.0),
 		Limit:    new(0.0),
-		Detail:   "no SLO covers several endpoints",
+		Detail:   "no SLO covers several endpoints, groups, checks or other classes",
 	}}
 	var broken, over, perhaps []string
 	for _, c := range p.classes {
-		text := c.slo.MetricText() + " " + c.slo.Expression
 		switch {
 		case c.outcome == Fail:
-			broken = append(broken, text)
+			broken = append(broken, c.String())
 		case c.over:
-			over = append(over, text)
+			over = append(over, c.String())
 		case c.perhaps:
-			perhaps = append(perhaps, text)
+			perhaps = append(perhaps, c.slo.MetricText()+" "+c.slo.Expression)
 		}
 	}
 	if len(p.classes) > 0 {
-		r.Detail = fmt.Sprintf("none of %d conditions on single endpoints is broken", len(p.classes))
+		r.Detail = fmt.Sprintf("none of %d conditions on single classes is broken", len(p.classes))
 	}
 	var limits []string
 	if len(over) > 0 {
-		limits = append(limits, "over the limit for a single endpoint, but not significantly: "+joinFirst(over, 3))
+		limits = append(limits, "over the limit for a single class, but not significantly: "+joinFirst(over, 3))
 	}
 	if len(perhaps) > 0 {
-		limits = append(limits, "perhaps over the limit for a single endpoint, which is measured too coarsely to tell: "+joinFirst(perhaps, 3))
+		limits = append(limits, "perhaps over the limit for a single class, which is measured too coarsely to tell: "+joinFirst(perhaps, 3))
 	}
-	if pooled := pooledOnly(p.evidence); len(pooled) > 0 {
-		limits = append(limits, fmt.Sprintf("more than %d endpoints: judged only over all of them together: %s", metric.MaxSeries, joinFirst(pooled, 3)))
+	var pooled []string
+	for _, s := range pooledOnly(p.evidence) {
+		pooled = append(pooled, s.MetricText()+" "+s.Expression)
+	}
+	if len(pooled) > 0 {
+		limits = append(limits, fmt.Sprintf("more than %d classes: the others are judged only all together: %s", metric.MaxSeries, joinFirst(pooled, 3)))
 		r.Advice = "Give requests whose URLs differ only by an id the same name (the tag name, or http.url)."
 	}
 	r.Limitation = strings.Join(limits, "; ")
 	if len(broken) > 0 {
 		*r.Observed, r.Outcome, r.Limitation = float64(len(broken)), Fail, ""
-		r.Detail = "broken for a single endpoint: " + joinFirst(broken, 3)
+		r.Detail = "broken for a single class: " + joinFirst(broken, 3)
 	}
 	return r
 }
 
-// pooledOnly are the SLOs on several endpoints of a run with more endpoint names than
-// are recorded separately.
-func pooledOnly(e *evidence) (all []string) {
+// pooledOnly are the SLOs with more classes of samples than are recorded separately.
+func pooledOnly(e *evidence) (all []spec.SLO) {
 	for _, s := range e.Plan.Profile.WholeSLOs() {
-		of := metric.JudgesEndpoints(s.Metric)
-		if of == nil || selectsName(s) {
+		if s.Kind() != spec.KindSamples || s.Aggregate == spec.Max || len(classLabels(e, s)) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(e.seriesOf(of.Duration()), func(s metric.Series) bool {
-			return s.Label(metric.OverflowLabel) != "" || s.Label(metric.ForeignOverflowLabel) != ""
-		}) {
-			all = append(all, s.MetricText()+" "+s.Expression)
+		whole := s
+		whole.Selector = nil // series beyond the limit have lost their labels
+		if slices.ContainsFunc(seriesOfSLO(e, whole), func(of metric.Series) bool { return overflowOf(of) != "" }) {
+			all = append(all, s)
 		}
 	}
 	return all

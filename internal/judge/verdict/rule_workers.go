@@ -192,11 +192,11 @@ func decidedBy(p *part, group []comparedWorker) string {
 	for _, s := range p.slos {
 		without[outcomeWithout(p, s, sources)] = true
 	}
-	endpointFails := slices.ContainsFunc(p.classes, func(c class) bool {
-		return c.outcome == Fail && endpointOverWithout(c.of(p.evidence), c, sources)
+	classFails := slices.ContainsFunc(p.classes, func(c class) bool {
+		return c.outcome == Fail && classOverWithout(c.of(p.evidence), c, sources)
 	})
 	switch {
-	case failed(p) && !endpointFails && !without[Fail]:
+	case failed(p) && !classFails && !without[Fail]:
 		return "the run fails on " + who + " alone"
 	case passes(p) && !group[0].slower() && (len(without) > 1 || !without[Pass]):
 		return "without " + who + " the run would not pass"
@@ -237,19 +237,22 @@ func outcomeWithout(p *part, s SLO, sources []string) Outcome {
 	return criterionFor(by, asked.AllowedShare(), *asked).decide(measured, cleared, series).outcome
 }
 
-// endpointOverWithout reports whether an endpoint may be over its limit without these
-// workers too. How many violations of an endpoint are theirs is not recorded: at least
-// those of theirs, of all endpoints, that their requests to the other ones cannot explain.
-func endpointOverWithout(e *evidence, c class, sources []string) bool {
-	all := c.slo
-	all.Selector = all.Selector[1:] // without the endpoint's name
+// classOverWithout reports whether a class may be over its limit without these workers too. How
+// many violations of a class are theirs is not recorded: at least those of theirs, of all
+// classes, that their samples of the other ones cannot explain.
+func classOverWithout(e *evidence, c class, sources []string) bool {
+	judged := c.pool.Metric
+	if of := metric.ProtocolOf(judged); of != nil {
+		judged = of.Failed
+	} else if c.pool.Aggregate != spec.Rate {
+		return true // samples of a worker are not counted
+	}
 	total := stats.Sum(violationsOf(e, c.slo).cleared)
-	judged := metric.ProtocolOf(c.slo.Metric).Failed + metric.RateTotal
-	requests := sumFrom(e, sources, judged, c.slo.Selector)
-	others := sumFrom(e, sources, judged, all.Selector) - requests
-	violations := sumFrom(e, sources, metric.ViolationsCleared, label("slo", all.ID()))
-	theirs := min(requests, max(0, violations-others))
-	return total.K-theirs > float64(stats.Allowed(c.slo.AllowedShare(), int64(total.N-requests)))
+	samples := sumFrom(e, sources, judged+metric.RateTotal, c.slo.Selector)
+	others := sumFrom(e, sources, judged+metric.RateTotal, c.pool.Selector) - samples
+	violations := sumFrom(e, sources, metric.ViolationsCleared, label("slo", c.pool.ID()))
+	theirs := min(samples, max(0, violations-others))
+	return total.K-theirs > float64(stats.Allowed(c.slo.AllowedShare(), int64(total.N-samples)))
 }
 
 // sumFrom is sum for some sources.

@@ -184,7 +184,7 @@ func (h *reachedHost) what() string {
 	return "connections"
 }
 
-const pinned = `k6 keeps connections, and addresses of names for 5 minutes: set dns: {ttl: "1s"} and noConnectionReuse in the script's options`
+const pinned = "open connections keep their address: set noConnectionReuse in the script's options to reach what new clients would"
 
 // reachedLimitations say where the load did not go as its names would have it.
 func reachedLimitations(e *evidence) (all []string) {

@@ -29,7 +29,7 @@ func TestAddresses(t *testing.T) {
 			[]string{new},
 			[]map[string]float64{{old: 100}},
 			nil, "left out: 192.0.2.2 of shop.test, which none of the requests reached",
-			[]string{"shop.test resolved to 192.0.2.1 when the load began, and to 192.0.2.2 when it ended; its requests went to 192.0.2.1 (100 %) (k6 keeps"},
+			[]string{"shop.test resolved to 192.0.2.1 when the load began, and to 192.0.2.2 when it ended; its requests went to 192.0.2.1 (100 %) (open connections"},
 		},
 		"its address changes, and requests follow": {
 			[]string{old},
@@ -53,7 +53,7 @@ func TestAddresses(t *testing.T) {
 			[]string{"192.0.2.2 and 192.0.2.3"},
 		},
 		"nearly all to one of two": {
-			[]string{old, new}, []string{old, new}, []map[string]float64{{old: 95, new: 5}}, nil, "", []string{"95 % of the requests to shop.test went to 192.0.2.1, one of its 2 addresses (k6 keeps"},
+			[]string{old, new}, []string{old, new}, []map[string]float64{{old: 95, new: 5}}, nil, "", []string{"95 % of the requests to shop.test went to 192.0.2.1, one of its 2 addresses (open connections"},
 		},
 		"both":                   {[]string{old, new}, []string{old, new}, []map[string]float64{{old: 60, new: 40}}, nil, "", nil},
 		"IPv6 beside it":         {[]string{old, v6}, []string{old, v6}, []map[string]float64{{old: 100}}, nil, "", nil},

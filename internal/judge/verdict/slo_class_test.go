@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +61,177 @@ func TestEndpointOfShortWindows(t *testing.T) {
 	}
 	if s := sloOf(t, v, "http_req_duration:p(90)<500"); s.Outcome != Pass {
 		t.Errorf("the pool is %v", s.Outcome)
+	}
+}
+
+// withSamples adds so many samples of a metric to each frame of a worker: times of 20 ms, slow of
+// them 9 s; or of a rate, good ones, slow of them bad.
+func withSamples(c *synthetic.Case, s spec.SLO, perSecond, slow int, labels ...string) {
+	inEachFrame(func(f *metric.Frame) {
+		if s.Aggregate == spec.Rate {
+			occurred := perSecond - slow
+			if !s.AtLeast() {
+				occurred = slow
+			}
+			f.Points = append(f.Points, metric.CounterPoint(metric.NewSeries(s.Metric+metric.RateTotal, "", labels...), float64(perSecond)),
+				metric.CounterPoint(metric.NewSeries(s.Metric+metric.RateOccurred, "", labels...), float64(occurred)))
+			return
+		}
+		h := &metric.Hist{}
+		h.Record(20, uint64(perSecond-slow))
+		h.Record(9000, uint64(slow))
+		f.Points = append(f.Points, metric.HistPoint(metric.NewSeries(s.Metric, "ms", labels...), h))
+	})(c)
+	c.Frames = recount(c)
+}
+
+// Two samples of a hundred are of a class that always violates the SLO, whatever the metric
+// and the label that sets the class apart: they are judged by themselves.
+func TestEachClassIsJudged(t *testing.T) {
+	atLeast := func(name string) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
+	}
+	below := func(name string) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "rate<0.05", Aggregate: spec.Rate, Operator: "<", Bound: 0.05}
+	}
+	p95 := func(name string, selector ...metric.Label) spec.SLO {
+		return synthetic.Percentile(name, 95, 250, selector...)
+	}
+	for name, of := range map[string]struct {
+		slo       spec.SLO
+		fast, bad []string
+		broken    string
+	}{
+		"an endpoint":               {p95("http_req_waiting"), []string{"name", "a"}, []string{"name", "b"}, "http_req_waiting{name:b}"},
+		"a method":                  {p95("http_req_duration"), []string{"name", "a", "method", "GET"}, []string{"name", "a", "method", "PUT"}, "http_req_duration{method:PUT,name:a}"},
+		"a method, by name":         {p95("http_req_duration", metric.Label{Key: "name", Value: "a"}), []string{"name", "a", "method", "GET"}, []string{"name", "a", "method", "PUT"}, "http_req_duration{method:PUT,name:a}"},
+		"failures of a method":      {below("http_req_failed"), []string{"name", "a", "method", "GET"}, []string{"name", "a", "method", "PUT"}, "http_req_failed{method:PUT,name:a}"},
+		"an endpoint of a group":    {p95("http_req_duration"), []string{"name", "a", "group", "::x"}, []string{"name", "a", "group", "::y"}, `http_req_duration{group:\:\:y,name:a}`},
+		"a gRPC call":               {p95("grpc_req_duration"), []string{"name", "/shop.Shop/Find"}, []string{"name", "/shop.Shop/Pay"}, "grpc_req_duration{name:/shop.Shop/Pay}"},
+		"a gRPC method":             {p95("grpc_req_duration"), []string{"name", "rpc", "method", "Find"}, []string{"name", "rpc", "method", "Pay"}, "grpc_req_duration{method:Pay,name:rpc}"},
+		"a gRPC service":            {below("grpc_req_failed"), []string{"name", "rpc", "service", "shop", "method", "Get"}, []string{"name", "rpc", "service", "bank", "method", "Get"}, "grpc_req_failed{name:rpc,service:bank}"},
+		"a WebSocket":               {p95("ws_session_duration"), []string{"name", "ws://a"}, []string{"name", "ws://b"}, `ws_session_duration{name:ws\://b}`},
+		"a statement":               {p95("sql_duration"), []string{"name", "query"}, []string{"name", "exec"}, "sql_duration{name:exec}"},
+		"failures of a statement":   {below("sql_failed"), []string{"name", "query"}, []string{"name", "exec"}, "sql_failed{name:exec}"},
+		"a group":                   {p95("group_duration"), []string{"group", "::browse"}, []string{"group", "::pay"}, `group_duration{group:\:\:pay}`},
+		"an iteration":              {p95("iteration_duration"), nil, []string{"name", "refund"}, "iteration_duration{name:refund}"},
+		"a trend by name":           {p95("settled_ms"), []string{"name", "card"}, []string{"name", "wire"}, "settled_ms{name:wire}"},
+		"a trend by group":          {p95("settled_ms"), nil, []string{"group", "::wire"}, `settled_ms{group:\:\:wire}`},
+		"a rate by name":            {atLeast("confirmed"), []string{"name", "card"}, []string{"name", "wire"}, "confirmed{name:wire}"},
+		"a check":                   {atLeast("checks"), []string{"check", "status"}, []string{"check", "amount"}, "checks{check:amount}"},
+		"a check of a group":        {atLeast("checks"), []string{"check", "status", "group", "::a"}, []string{"check", "status", "group", "::b"}, `checks{check:status,group:\:\:b}`},
+		"beyond the limit":          {p95("http_req_duration"), []string{"name", "a"}, []string{"overflow", "true"}, "http_req_duration{name:,overflow:true}"},
+		"no name, beyond the limit": {p95("http_req_duration"), []string{"name", "a", "overflow", "true"}, []string{"overflow", "true"}, "http_req_duration{name:,overflow:true}"},
+		"a name beyond the limit":   {p95("http_req_duration"), []string{"name", "a", "group", "::x"}, []string{"name", "a", "overflow", "true"}, "http_req_duration{method:,name:a,overflow:true}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := synthetic.Profile()
+			p.Flows[0].SLOs = p.Flows[0].SLOs[2:]
+			c := synthetic.New(p, 2, synthetic.Healthy)
+			c.Run.Plan.Profile.Flows[0].SLOs = append([]spec.SLO{of.slo}, p.Flows[0].SLOs...)
+			withSamples(c, of.slo, 980, 0, of.fast...)
+			healthy := Judge(c.Record())
+			withSamples(c, of.slo, 20, 20, of.bad...)
+			v := Judge(c.Record())
+			if s := v.SLOs[0]; s.Outcome != Pass || healthy.Outcome != Pass {
+				t.Errorf("the pool is %v, without the class %v: %s", s.Outcome, healthy.Outcome, healthy.Claim)
+			}
+			if v.Outcome != Fail || !strings.Contains(v.Claim, "broken for a single class: "+of.broken+" "+of.slo.Expression+" (600 of 600 violate it)") {
+				t.Errorf("%v: %s", v.Outcome, v.Claim)
+			}
+		})
+	}
+}
+
+// A check that always fails breaks the SLO on checks as soon as that is more than chance among
+// so many checks; with fewer samples it is a limitation by its name.
+func TestCheckThatAlwaysFails(t *testing.T) {
+	rate := spec.SLO{Metric: metric.Checks, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
+	for runs, want := range map[int]Outcome{3: Pass, 4: Fail} {
+		p := synthetic.Profile()
+		p.Flows[0].SLOs = p.Flows[0].SLOs[2:]
+		c := synthetic.New(p, 2, synthetic.Healthy)
+		c.Run.Plan.Profile.Flows[0].SLOs = append([]spec.SLO{rate}, p.Flows[0].SLOs...)
+		for i := range 19 {
+			withSamples(c, rate, 10, 0, "check", fmt.Sprint("check ", i))
+		}
+		left, from := runs, synthetic.T0.Add(c.Run.Plan.Load.Judged[0].Start).Unix()
+		inEachFrame(func(f *metric.Frame) {
+			if f.Second >= from && left > 0 {
+				left--
+				f.Points = append(f.Points, metric.CounterPoint(metric.NewSeries("checks.total", "", "check", "amount"), 1),
+					metric.CounterPoint(metric.NewSeries("checks.occurred", "", "check", "amount"), 0))
+			}
+		})(c)
+		c.Frames = recount(c)
+		v := Judge(c.Record())
+		r := ruleOf(t, v, "per-class")
+		named := fmt.Sprintf("checks{check:amount} rate>0.9 (%d of %d violate it)", runs, runs)
+		if v.Outcome != want || !strings.Contains(r.Detail+r.Limitation, named) {
+			t.Errorf("%d runs: %v; %s; %s", runs, v.Outcome, r.Detail, r.Limitation)
+		}
+	}
+}
+
+// A class that breaks the SLO in one of several windows is not hidden by the others.
+func TestClassIsJudgedInEachWindow(t *testing.T) {
+	slo := synthetic.Percentile("group_duration", 50, 250)
+	p := synthetic.Profile()
+	p.Flows[0].SLOs = p.Flows[0].SLOs[2:]
+	c := synthetic.New(p, 2, synthetic.Healthy)
+	c.Run.Plan.Profile.Flows[0].SLOs = append([]spec.SLO{slo}, p.Flows[0].SLOs...)
+	withSamples(c, slo, 900, 0, "group", "::browse")
+	hold := c.Run.Plan.Load.Judged[0]
+	var windows []plan.Window
+	for i := range 2 {
+		w := hold
+		w.Start += time.Duration(15*i) * time.Second
+		w.End = w.Start + 15*time.Second
+		windows = append(windows, w)
+	}
+	c.Run.Plan.Load.Judged = windows
+	from := synthetic.T0.Add(windows[1].Start).Unix()
+	inEachFrame(func(f *metric.Frame) {
+		ms := 20.0
+		if f.Second >= from && f.Second < from+15 {
+			ms = 9000
+		}
+		h := &metric.Hist{}
+		h.Record(ms, 9)
+		h.Record(20, 1)
+		f.Points = append(f.Points, metric.HistPoint(metric.NewSeries("group_duration", "ms", "group", "::pay"), h))
+	})(c)
+	c.Frames = recount(c)
+	v := Judge(c.Record())
+	if r := ruleOf(t, v, "per-class"); v.SLOs[0].Outcome != Pass || r.Outcome != Fail {
+		t.Errorf("the pool is %v; %v: %s; %s", v.SLOs[0].Outcome, r.Outcome, r.Detail, r.Limitation)
+	}
+}
+
+// An SLO that all flows have in common judges each flow by itself.
+func TestFlowsOfACommonSLO(t *testing.T) {
+	p := synthetic.Profile()
+	p.Common, p.Flows = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 40, 250)}, []spec.Flow{
+		flowOf("browse", synthetic.Percentile(metric.TransactionDuration, 95, 60_000)),
+		flowOf("pay", synthetic.Percentile(metric.TransactionDuration, 95, 60_000)),
+	}
+	c := withFlows(p, synthetic.Healthy, func(int64) (float64, string) { return 3000, metric.Completed })
+	v := Judge(c.Record())
+	if r := ruleOf(t, v, "per-class"); !strings.Contains(r.Detail, "transaction_duration{scenario:pay} p(40)<250") || v.Outcome != Fail {
+		t.Errorf("%v: %s", v.Outcome, r.Detail)
+	}
+}
+
+// A class for which the profile has an SLO of its own is judged by that one.
+func TestClassWithItsOwnSLO(t *testing.T) {
+	pool, own := synthetic.Percentile("http_req_duration", 95, 250), synthetic.Percentile("http_req_duration", 95, 20_000, metric.Label{Key: "name", Value: "export"})
+	p := synthetic.Profile()
+	p.Flows[0].SLOs = p.Flows[0].SLOs[2:]
+	c := synthetic.New(p, 2, synthetic.Healthy)
+	c.Run.Plan.Profile.Flows[0].SLOs = append([]spec.SLO{pool, own}, p.Flows[0].SLOs...)
+	withSamples(c, pool, 980, 0, "name", "a")
+	withSamples(c, pool, 20, 20, "name", "export")
+	if v := Judge(c.Record()); v.Outcome != Pass {
+		t.Errorf("%v: %s", v.Outcome, v.Claim)
 	}
 }

@@ -139,7 +139,7 @@ func throughputBasis(e *evidence) spec.Basis {
 // throughputViolations counts the transactions that were not completed.
 func throughputViolations(e *evidence) violations {
 	scheduled := e.counts(metric.TransactionsScheduled, nil)
-	uncompleted, own := e.notCompletedBySecond(), e.counts(metric.GeneratorUndone, nil)
+	uncompleted, own := e.notCompletedBySecond(nil), e.counts(metric.GeneratorUndone, nil)
 	if !e.has(metric.GeneratorUndone, nil) {
 		own = e.counts(metric.GeneratorDropped, nil)
 	}

@@ -244,10 +244,10 @@ func TestPerClass(t *testing.T) {
 		want            Outcome
 		detail, limits  string
 	}{
-		"both hold":                  {40, 0, Pass, "none of 3 conditions on single endpoints is broken", ""},
-		"hidden":                     {20, 5, Fail, "broken for a single endpoint: http_req_duration{name:rare} p(95)<500", ""},
-		"too rare to say":            {1, 0, Pass, "none of 3 conditions on single endpoints is broken", ""},
-		"over its share, not surely": {15, 1, Pass, "none of 3 conditions on single endpoints is broken", "over the limit for a single endpoint, but not significantly: http_req_duration{name:rare} p(95)<500"},
+		"both hold":                  {40, 0, Pass, "none of 1 conditions on single classes is broken", ""},
+		"hidden":                     {20, 5, Fail, "broken for a single class: http_req_duration{name:rare} p(95)<500 (150 of 600 violate it)", ""},
+		"too rare to say":            {1, 0, Pass, "none of 1 conditions on single classes is broken", ""},
+		"over its share, not surely": {15, 1, Pass, "none of 1 conditions on single classes is broken", "over the limit for a single class, but not significantly: http_req_duration{name:rare} p(95)<500 (30 of 450 violate it)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)

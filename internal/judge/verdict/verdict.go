@@ -28,10 +28,11 @@ type Verdict struct {
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
 	Invariants  []Invariant
-	Errors      []Error // nil: no transaction was scheduled
-	Pool        *Pool   // nil: the service reports none
-	Flows       []Flow  // nil: the profile has one scenario
-	Aborted     *Abort  // nil: no abort condition stopped the run
+	Errors      []Error             // nil: no transaction was scheduled
+	Checks      []certificate.Check // of the script, those that failed most often first
+	Pool        *Pool               // nil: the service reports none
+	Flows       []Flow              // nil: the profile has one scenario
+	Aborted     *Abort              // nil: no abort condition stopped the run
 	Limitations []string
 	LeftOut     []certificate.Omission // what did not enter a verdict on an SLO
 
@@ -90,7 +91,7 @@ func Judge(r record.Run) Verdict {
 	v := Verdict{
 		Rate: describeRate(p.evidence), Window: describeWindow(p.evidence), Judged: p.spans, WindowOf: p.windowOf,
 		Outcomes: describeOutcomes(p.evidence), Latency: describeLatency(p.evidence), Ledger: describeLedger(p.evidence),
-		Generator: describeGenerator(p.evidence), Pool: describePool(p.evidence), Errors: describeErrors(p.whole),
+		Generator: describeGenerator(p.evidence), Pool: describePool(p.evidence), Errors: describeErrors(p.whole), Checks: describeChecks(p),
 		Invariants: describeInvariants(p.evidence), Aborted: describeAbort(p.evidence), Transactions: describeTransactions(p.whole),
 		Rules: checkRun(p),
 	}
@@ -110,8 +111,12 @@ func Judge(r record.Run) Verdict {
 		v.Outcome = Worse(v.Outcome, Fail)
 	}
 	v.LeftOut = leftOut(p)
-	v.Limitations = limitations(p, v.Rules, v.LeftOut)
-	v.Claim = claim(p, v)
+	var weighing []string
+	if v.Outcome == Pass || v.Outcome == Inconclusive { // another verdict would be worse
+		weighing = weighingOf(v.LeftOut)
+	}
+	v.Limitations = limitations(p, v.Rules, weighing)
+	v.Claim = claim(p, v, weighing)
 	return v
 }
 

@@ -177,8 +177,35 @@ func TestSeriesAreBounded(t *testing.T) {
 	if total != names || series != metric.MaxSeries+1 {
 		t.Errorf("%d series hold %g samples, want %d and %d", series, total, metric.MaxSeries+1, names)
 	}
-	if v := sums[metric.NewSeries("http_req_duration", "", metric.OverflowLabel, "true").Key()]; v != names-metric.MaxSeries {
+	if v := sums[metric.NewSeries("http_req_duration", "", metric.OverflowLabel, "true", "scenario", "payment").Key()]; v != names-metric.MaxSeries {
 		t.Errorf("overflow holds %g samples, want %d", v, names-metric.MaxSeries)
+	}
+}
+
+// Names that are known stay apart where their groups are too many, each in one series more.
+func TestGroupsAreBounded(t *testing.T) {
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", DisplacedAfter: 10 * time.Millisecond}}})
+	now := time.Now()
+	add := func(name, group string) {
+		tags := k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment").With("name", name).With("group", group)
+		a.add([]metrics.SampleContainer{metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: k.registry.Get(metrics.GroupDurationName), Tags: tags}, Time: now, Value: 1}})
+	}
+	for i := range 3 * metric.MaxSeries {
+		add("pay", fmt.Sprint("::", i))
+		add("find", fmt.Sprint("::", i))
+	}
+	add("late", "::0")
+	sums := pointsOf(a)[now.Unix()]
+	for key, want := range map[string]float64{
+		`group_duration{group:\:\:0,name:pay,scenario:payment}`:    1,
+		`group_duration{name:pay,overflow:true,scenario:payment}`:  2.5 * metric.MaxSeries,
+		`group_duration{name:find,overflow:true,scenario:payment}`: 2.5 * metric.MaxSeries,
+		`group_duration{overflow:true,scenario:payment}`:           1,
+	} {
+		if sums[key] != want {
+			t.Errorf("%s is %v, want %v", key, sums[key], want)
+		}
 	}
 }
 

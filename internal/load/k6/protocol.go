@@ -61,8 +61,6 @@ var keptFor = map[string][]string{
 	metrics.HTTPReqsName:      {"method", "status", "error_code"},
 	metric.GRPC.Requests:      {"status"},
 	metric.WebSocket.Requests: {"status"},
-	metrics.ChecksName:        {"check"},
-	metrics.GroupDurationName: {"group"},
 	sql.ErrorsMetric:          {"class", "code"},
 }
 

@@ -23,7 +23,8 @@ const (
 )
 
 // keptTags are the tags of k6 that become labels of every metric: few, because each
-// label set costs one histogram per second. Tags that an SLO selects by are kept too.
+// label set costs one histogram per second. Of rates and trends, the tags of their classes are
+// kept too, and those that an SLO selects by.
 var keptTags = []string{scenarioTag, "name"}
 
 // readTags are tags that become no labels: the class of a failed request is read from
@@ -37,6 +38,10 @@ func SystemTags(slos []spec.SLO) []string {
 	for _, keys := range keptFor {
 		tags = append(tags, keys...)
 	}
+	for _, of := range metric.Protocols {
+		tags = append(tags, of.Classes...)
+	}
+	tags = append(tags, metric.Classes(metric.Checks)...)
 	for _, s := range slos {
 		for _, l := range s.Selector {
 			if _, err := metrics.SystemTagString(l.Key); err == nil {
@@ -81,8 +86,9 @@ type seriesIndex struct {
 	byKey     map[string]int
 	cached    map[*metrics.TagSet]*tagSet
 	maxCached int
-	last      *tagSet        // last one used: samples of a request share their tags
-	count     map[string]int // label sets by metric
+	last      *tagSet         // last one used: samples of a request share their tags
+	count     map[string]int  // label sets by metric
+	named     map[string]bool // names in them
 	totals    map[string]*int64
 }
 
@@ -111,7 +117,7 @@ func newSeriesIndex(session Session) *seriesIndex {
 	c := &seriesIndex{
 		flows: session.Flows, maxCached: max(minCached, cachedPerVU*session.VUs),
 		byKey: map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
-		count: map[string]int{}, totals: map[string]*int64{},
+		count: map[string]int{}, named: map[string]bool{}, totals: map[string]*int64{},
 	}
 	for _, f := range session.Flows {
 		mask.Keep(f.Scenario)
@@ -247,22 +253,25 @@ func (t *tagSet) get(key string) string {
 	return v
 }
 
-// labels are the kept tags of a time series, or the overflow label.
+// labels are the kept tags of a time series. Beyond metric.MaxSeries label sets of a metric they
+// are the overflow label, with the scenario, and the name where that is known already: names
+// in many groups stay apart, and each new URL does not.
 func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 	name := ts.Metric.Name
 	keys := slices.Concat(keptTags, keptFor[name])
+	if ts.Metric.Type == metrics.Rate || ts.Metric.Type == metrics.Trend {
+		keys = append(keys, metric.Classes(name)...)
+	}
 	for _, slo := range c.slos {
 		if slo.Metric == name {
 			for _, l := range slo.Selector {
-				if !slices.Contains(keys, l.Key) {
-					keys = append(keys, l.Key)
-				}
+				keys = append(keys, l.Key)
 			}
 		}
 	}
 	var labels []string
-	for _, k := range keys {
-		if v := tags.get(k); v != "" {
+	for i, k := range keys {
+		if v := tags.get(k); v != "" && !slices.Contains(keys[:i], k) {
 			labels = append(labels, k, maskTag(v))
 		}
 	}
@@ -273,8 +282,16 @@ func (c *seriesIndex) labels(ts metrics.TimeSeries, tags *tagSet) []string {
 	if _, known := c.byKey[metric.NewSeries(probe, "", labels...).Key()]; known {
 		return labels
 	}
-	if c.count[name]++; c.count[name] > metric.MaxSeries {
-		return []string{metric.OverflowLabel, "true"}
+	called := metric.Series{Name: name, Labels: []metric.Label{{Key: "name", Value: tags.get("name")}}}.Key()
+	if c.count[name]++; c.count[name] <= metric.MaxSeries {
+		c.named[called] = true
+		return labels
+	}
+	labels = []string{metric.OverflowLabel, "true"}
+	for _, k := range keptTags {
+		if v := tags.get(k); v != "" && (k == scenarioTag || c.named[called]) {
+			labels = append(labels, k, maskTag(v))
+		}
 	}
 	return labels
 }

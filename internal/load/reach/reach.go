@@ -1,7 +1,6 @@
 // Package reach notes which addresses a worker's connections and requests reach, and to which
-// addresses the names of the target resolve meanwhile: k6 keeps connections open and addresses
-// of names for minutes, so that a load may never reach an address that a name has got since,
-// or reach one of several only.
+// addresses the names of the target resolve meanwhile: open connections keep their address, so
+// that a load may never reach one that a name has got since, or reach one of several only.
 //
 // Input: what dialers and the output see. Output: counters of the time since the last call.
 // They are those of the process, as its dialers are.

@@ -23,10 +23,12 @@ func (w Window) Off(d Dates) int64 {
 		first = d.FirstAck - w.Timeout - w.Slack
 	}
 	switch {
-	case w.Read == 0 || d == Dates{}:
+	case d == Dates{}:
 		return 0
 	case d.FirstRow < first:
 		return d.FirstRow - first
+	case w.Read == 0:
+		return 0
 	}
 	return max(0, d.LastRow-w.Read-w.Slack)
 }

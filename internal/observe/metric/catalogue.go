@@ -33,6 +33,9 @@ var (
 	statement = []string{"digest", "statement"}
 	variable  = []string{"name"}
 	request   = []string{"scenario", "name"}
+	ofHTTP    = append(scenario, HTTP.Classes...)
+	ofGRPC    = append(scenario, GRPC.Classes...)
+	ofScript  = []string{"scenario", "name", "group"}
 	condition = []string{LabelCondition}
 	stubbed   = []string{"stub", "endpoint", "background"}
 )
@@ -304,27 +307,27 @@ var catalogue = []Descriptor{
 	{Name: DBAborted, Kind: Counter, Sources: byCoordinator, Abort: "rate>5 for 10s", Protects: theDatabase, Text: "connections that were not established, or ended without being closed: " + strings.Join(variables[DBAborted], ", ")},
 
 	// k6 v2 (metrics/builtin.go), by the second in which the transaction was
-	// scheduled. A worker keeps the labels scenario and name, and those by which an SLO
-	// selects.
-	{Name: Checks, Kind: Rate, Sources: byK6, Labels: []string{"scenario", "name", "check"}, SLO: successes, Text: "checks of the script that succeeded"},
-	{Name: RequestFailed, Protocol: HTTP, Kind: Rate, Sources: byK6, Labels: request, SLO: failures, Text: "HTTP requests that failed"},
+	// scheduled. A worker keeps the labels scenario and name, of rates and histograms those
+	// of Classes too, and those by which an SLO selects.
+	{Name: Checks, Kind: Rate, Sources: byK6, Labels: append(ofScript, "check"), SLO: successes, Text: "checks of the script that succeeded"},
+	{Name: RequestFailed, Protocol: HTTP, Kind: Rate, Sources: byK6, Labels: ofHTTP, SLO: failures, Text: "HTTP requests that failed"},
 	{Name: Requests, Protocol: HTTP, Kind: Counter, Sources: byK6, Labels: []string{"scenario", "name", "method", "status", "error_code"}, Text: "HTTP requests"},
-	{Name: RequestDuration, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time of HTTP requests: sending, waiting and receiving"},
-	{Name: RequestBlocked, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time waiting for or opening a connection"},
-	{Name: RequestConnecting, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time opening a TCP connection"},
-	{Name: RequestReceiving, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time receiving the response"},
-	{Name: RequestSending, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time sending the request"},
-	{Name: RequestTLS, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time in the TLS handshake"},
-	{Name: RequestWaiting, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time until the first byte of the response"},
-	{Name: IterationDuration, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time of an iteration of the script"},
-	{Name: GroupDuration, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: []string{"scenario", "name", "group"}, SLO: latencies, Text: "time of a group of the script"},
+	{Name: RequestDuration, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time of HTTP requests: sending, waiting and receiving"},
+	{Name: RequestBlocked, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time waiting for or opening a connection"},
+	{Name: RequestConnecting, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time opening a TCP connection"},
+	{Name: RequestReceiving, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time receiving the response"},
+	{Name: RequestSending, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time sending the request"},
+	{Name: RequestTLS, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time in the TLS handshake"},
+	{Name: RequestWaiting, Protocol: HTTP, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofHTTP, SLO: latencies, Text: "time until the first byte of the response"},
+	{Name: IterationDuration, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofScript, SLO: latencies, Text: "time of an iteration of the script"},
+	{Name: GroupDuration, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofScript, SLO: latencies, Text: "time of a group of the script"},
 	{Name: GRPC.Requests, Protocol: GRPC, Kind: Counter, Sources: []string{SourceK6, SourceWorker}, Labels: []string{"scenario", "name", "status"}, Text: "gRPC requests, by their status: 0 is OK"},
-	{Name: GRPC.Failed, Protocol: GRPC, Kind: Rate, Sources: []string{SourceK6, SourceWorker}, Labels: request, SLO: failures, Text: "gRPC requests that ended with another status than OK"},
-	{Name: GRPC.Duration(), Protocol: GRPC, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time of gRPC requests, a stream being one"},
-	{Name: WebSocket.Failed, Protocol: WebSocket, Kind: Rate, Sources: []string{SourceK6, SourceWorker}, Labels: request, SLO: failures, Text: "WebSockets that could not be opened"},
-	{Name: WebSocket.Duration(), Protocol: WebSocket, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time opening a WebSocket, until the attempt failed too"},
-	{Name: "ws_ping", Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time from a ping of a WebSocket to its pong"},
-	{Name: "ws_session_duration", Kind: Histogram, Unit: "ms", Sources: byK6, Labels: request, SLO: latencies, Text: "time of a WebSocket session"},
+	{Name: GRPC.Failed, Protocol: GRPC, Kind: Rate, Sources: []string{SourceK6, SourceWorker}, Labels: ofGRPC, SLO: failures, Text: "gRPC requests that ended with another status than OK"},
+	{Name: GRPC.Duration(), Protocol: GRPC, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofGRPC, SLO: latencies, Text: "time of gRPC requests, a stream being one"},
+	{Name: WebSocket.Failed, Protocol: WebSocket, Kind: Rate, Sources: []string{SourceK6, SourceWorker}, Labels: ofScript, SLO: failures, Text: "WebSockets that could not be opened"},
+	{Name: WebSocket.Duration(), Protocol: WebSocket, Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofScript, SLO: latencies, Text: "time opening a WebSocket, until the attempt failed too"},
+	{Name: "ws_ping", Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofScript, SLO: latencies, Text: "time from a ping of a WebSocket to its pong"},
+	{Name: "ws_session_duration", Kind: Histogram, Unit: "ms", Sources: byK6, Labels: ofScript, SLO: latencies, Text: "time of a WebSocket session"},
 	{Name: DataReceived, Kind: Counter, Unit: "By", Sources: byK6, Labels: request, Text: "bytes received"},
 	{Name: DataSent, Kind: Counter, Unit: "By", Sources: byK6, Labels: request, Text: "bytes sent"},
 	{Name: "dropped_iterations", Kind: Counter, Sources: byK6, Labels: request, Text: "iterations that k6 itself did not start"},

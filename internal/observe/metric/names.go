@@ -178,7 +178,7 @@ const DefaultSampleRate = 10
 const FastestShare = 0.1
 
 // A worker keeps at most MaxSeries label sets of one metric. Samples of further label
-// sets are counted in one series with OverflowLabel, so that only detail is lost.
+// sets are counted in series with OverflowLabel, so that only detail is lost.
 const (
 	MaxSeries     = 200
 	OverflowLabel = "overflow"

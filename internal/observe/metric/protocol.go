@@ -25,6 +25,8 @@ type Protocol struct {
 	// Fails reports whether a request with this status has failed whatever its script expects,
 	// as it had no answer, or the server's own failure as one. Only a profile may expect it.
 	Fails func(status string) bool
+	// Classes are the labels by which its requests fall into classes.
+	Classes []string
 	// Unanswered are the statuses of requests without an answer, which the generator may
 	// have caused.
 	Unanswered []string
@@ -50,17 +52,20 @@ var (
 		Name: "HTTP", Requests: Requests, Failed: RequestFailed, Unanswered: []string{"0"}, Parts: 3,
 		Times:    []string{RequestDuration, RequestSending, RequestWaiting, RequestReceiving, RequestBlocked, RequestConnecting, RequestTLS},
 		Succeeds: func(status string) bool { n := statusNumber(status); return n >= 100 && n < 400 },
+		Classes:  []string{"name", "method", "group"},
 		// A status that HTTP does not define is a 5xx to a client (RFC 9110, 15).
 		Fails: func(status string) bool { n := statusNumber(status); return status != "" && (n < 100 || n >= 500) },
 	}
 	GRPC = &Protocol{
 		Name: "gRPC", Requests: "grpc_reqs", Failed: "grpc_req_failed", Times: []string{"grpc_req_duration"},
+		Classes:    []string{"name", "service", "method", "group"},
 		Unanswered: []string{"1", "4", "14"}, // canceled, deadline exceeded, unavailable
 		Succeeds:   func(status string) bool { return status == "0" },
 		Fails:      func(status string) bool { return !slices.Contains(grpcAnswers, status) },
 	}
 	WebSocket = &Protocol{
 		Name: "WebSocket", Requests: "ws_sessions", Failed: "ws_failed", Times: []string{"ws_connecting"},
+		Classes:    []string{"name", "group"},
 		Unanswered: []string{""},
 		Succeeds:   func(status string) bool { return status == "101" },
 		Fails:      func(status string) bool { return status != "101" },
@@ -99,11 +104,20 @@ func IsRequestFailed(name string) bool {
 	return p != nil && name == p.Failed
 }
 
-// JudgesEndpoints is the protocol whose endpoints an SLO on the metric judges one by one; nil
-// if it has none: the metric is neither the duration nor the failures of requests.
-func JudgesEndpoints(name string) *Protocol {
-	if p := ProtocolOf(name); p != nil && (name == p.Failed || name == p.Duration()) {
-		return p
+// Classes are the labels by which the samples of a metric fall into classes, the widest first:
+// an SLO on the metric judges each class by itself, so that none hides another. It is nil for
+// metrics of no script, whose samples are all alike.
+func Classes(name string) []string {
+	d, known := byName[name]
+	switch {
+	case d.Protocol != nil:
+		return d.Protocol.Classes
+	case name == Checks:
+		return []string{"check", "group", "name"}
+	case name == GroupDuration:
+		return []string{"group", "name"}
+	case known && !d.From(SourceK6):
+		return nil
 	}
-	return nil
+	return []string{"name", "group"} // iterations, and metrics of the script
 }

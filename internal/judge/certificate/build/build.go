@@ -29,7 +29,7 @@ func Certificate(r record.Run, v verdict.Verdict) certificate.Certificate {
 		Rate: v.Rate, Window: v.Window, Latency: v.Latency, Outcomes: v.Outcomes,
 		Waits: found.Waits, Split: found.Split, Bottleneck: found.Bottleneck,
 		Statements: found.Statements, Resources: list(found.Resources),
-		Errors: v.Errors, Pool: v.Pool, Ledger: v.Ledger, Invariants: v.Invariants, Abort: v.Aborted,
+		Errors: v.Errors, Checks: v.Checks, Pool: v.Pool, Ledger: v.Ledger, Invariants: v.Invariants, Abort: v.Aborted,
 		Generator: v.Generator, Scope: r.Plan.Scope,
 		Environment: certificate.Environment{
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,

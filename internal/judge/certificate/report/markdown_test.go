@@ -23,6 +23,20 @@ func TestMarkdownGolden(t *testing.T) {
 	goldentest.Compare(t, "signed.md", markdown(signedExample()))
 }
 
+// Page and Markdown list the checks of the script, those that failed first.
+func TestChecksOfTheScript(t *testing.T) {
+	c := example("pass")
+	c.Checks = []certificate.Check{{Group: "::pay", Name: "amount", Failures: 30}, {Name: "status", Passes: 600}}
+	want := [][]string{{"check", "group", "passed", "failed"}, {"amount", "pay", "0", "30"}, {"status", "", "600", "0"}}
+	shown := func(table [][]string) bool { return cmp.Equal(table, want) }
+	if tables := pagetest.Tables(pagetest.Markdown(t, markdown(c))); !slices.ContainsFunc(tables, shown) {
+		t.Errorf("the tables are %q", tables)
+	}
+	if text, err := page.HTML(Full(c, Timeline{}, "")); err != nil || !strings.Contains(string(text), "Checks of the script") {
+		t.Errorf("the page has no checks: %v", err)
+	}
+}
+
 // The rendered text shows what the verdict is based on.
 func TestMarkdownRenders(t *testing.T) {
 	c := example("invalid")

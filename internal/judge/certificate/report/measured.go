@@ -154,6 +154,24 @@ func errorTable(c certificate.Certificate, limit int) page.Block {
 	return listed("Errors", t)
 }
 
+// checkTable lists the checks of the script; nothing if it has none.
+func checkTable(c certificate.Certificate, limit int) page.Block {
+	names := page.Names("check", "group")
+	if len(c.Flows) > 0 {
+		names = page.Names("check", "group", "flow")
+	}
+	t := page.Table{Columns: slices.Concat(names, page.Numbers("passed", "failed")), Limit: limit}
+	for _, k := range c.Checks {
+		cells := []string{k.Name, strings.TrimPrefix(k.Group, "::"), k.Flow}[:len(names)]
+		row := page.Cells(append(cells, quantity.Count(&k.Passes), quantity.Count(&k.Failures))...)
+		if k.Failures > 0 {
+			row[len(row)-1].State = page.Doubtful
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return listed("Checks of the script", t)
+}
+
 // pool describes the service's pool of database connections; nothing if it reports none.
 func pool(c certificate.Certificate) page.Block {
 	p := c.Pool

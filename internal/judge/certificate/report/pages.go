@@ -60,7 +60,7 @@ func long(c certificate.Certificate, headroom string, most int, facts page.Block
 		signature(c), headroomNote(headroom), facts, flows(c), sloTable(c, maxRows, true),
 		abort(c), rules(c, maxRows, true), bottleneck(c), split(c),
 	}, timeline, []page.Block{
-		outcomes(c), errorTable(c, maxRows), transactions(c, most), latencies(c), Faults(c), loadChanges(c), workers(c), pool(c),
+		outcomes(c), errorTable(c, maxRows), checkTable(c, maxRows), transactions(c, most), latencies(c), Faults(c), loadChanges(c), workers(c), pool(c),
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), invariants(c), limitations(c, maxRows), leftOut(c, maxRows),
 	}, end)...)
 }
