@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/observe/record"
 	"assay.dev/assay/internal/rulebook"

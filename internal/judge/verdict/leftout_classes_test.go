@@ -15,6 +15,9 @@ import (
 // listed are the omissions of a verdict that classes of samples and unjudged metrics cause, as text.
 func listed(v Verdict) (all []string) {
 	for _, o := range v.LeftOut {
+		if o.Reason == "unjudged-stage" {
+			continue
+		}
 		text := fmt.Sprint(o.Reason, ": ", o.String())
 		if o.Weighs {
 			text += "; weighs"

@@ -76,6 +76,7 @@ func (f Facts) masked() Facts {
 	if f.Earlier != nil {
 		earlier := *f.Earlier
 		earlier.Unknown, f.Earlier = said(earlier.Unknown), &earlier
+		earlier.Verdicts = changed(earlier.Verdicts, func(v *Verdicts) { v.Verdict = said(v.Verdict) })
 	}
 	f.Workers = changed(f.Workers, func(w *Worker) {
 		w.Error, w.Logged = said(w.Error), said(w.Logged)

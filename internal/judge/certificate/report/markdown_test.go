@@ -67,7 +67,7 @@ func TestMarkdownRenders(t *testing.T) {
 			t.Errorf("the text has no %q", want)
 		}
 	}
-	if len(tables) != 4 { // SLOs, split, latency and workers: no waits, no ledger
+	if len(tables) != 5 { // SLOs, split, latency, workers and what is left out: no waits, no ledger
 		t.Errorf("%d tables", len(tables))
 	}
 	root = pagetest.Markdown(t, markdown(example("lost")))
