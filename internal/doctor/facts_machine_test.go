@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/procfs"
+
+	"assay.dev/assay/internal/observe/collect/host"
 )
 
 // All facts can be read on this machine.
@@ -48,11 +50,11 @@ func procOf(t *testing.T, root string) procfs.FS {
 func TestPortRange(t *testing.T) {
 	for text, want := range map[string][2]int{"32768\t60999\n": {32768, 60999}, "": {}, "7\n": {}, "9 8\n": {}, "a b\n": {}} {
 		proc := procOf(t, tree(t, map[string]string{"proc/sys/net/ipv4/ip_local_port_range": text}))
-		if low, high := portRange(proc); [2]int{low, high} != want {
+		if low, high := host.PortRange(proc); [2]int{low, high} != want {
 			t.Errorf("%q: %d to %d, want %v", text, low, high, want)
 		}
 	}
-	if low, high := portRange(procOf(t, tree(t, nil))); low != 0 || high != 0 {
+	if low, high := host.PortRange(procOf(t, tree(t, nil))); low != 0 || high != 0 {
 		t.Errorf("no file: %d to %d", low, high)
 	}
 }

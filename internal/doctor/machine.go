@@ -322,17 +322,9 @@ type Ports struct {
 // examinePorts reads the range of local ports.
 func examinePorts() (p Ports) {
 	if proc, err := procfs.NewDefaultFS(); err == nil {
-		p.Low, p.High = portRange(proc)
+		p.Low, p.High = host.PortRange(proc)
 	}
 	return p
-}
-
-func portRange(proc procfs.FS) (low, high int) {
-	ends, err := proc.SysctlInts("net/ipv4/ip_local_port_range")
-	if err != nil || len(ends) != 2 || ends[0] > ends[1] {
-		return 0, 0
-	}
-	return ends[0], ends[1]
 }
 
 // taken counts the connections from this machine to one of the addresses that hold a

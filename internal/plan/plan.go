@@ -160,6 +160,13 @@ func (p Plan) HighestJudged() float64 {
 	return high
 }
 
+// UnjudgedPeak is the index of the first stage with a rate above every judged one that is no
+// overload; -1: there is none.
+func (p Plan) UnjudgedPeak() int {
+	highest := p.HighestJudged()
+	return slices.IndexFunc(p.Stages, func(s Stage) bool { return s.Name != Overload && s.Name != Ramp && s.To > highest })
+}
+
 // AtTarget is the total time for which judged stages hold the target.
 func (p Plan) AtTarget() (d time.Duration) {
 	for _, s := range p.Stages {

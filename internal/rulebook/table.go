@@ -84,7 +84,7 @@ var table = []Rule{
 		Source: "ours (k6-operator starts runners one by one)",
 	},
 	{
-		ID: Window, What: "The target rate was held for long enough", Limit: fmt.Sprintf("at least %.0f s for a certificate", CertificateHold.Seconds()), Unit: "s", Effect: invalid + " in scope certificate; a shorter run is a smoke and says so", EachFlow: true,
+		ID: Window, What: "The highest rate was judged for long enough, without the time of recoveries", Limit: fmt.Sprintf("at least %.0f s for a certificate", CertificateHold.Seconds()), Unit: "s", Effect: invalid + " in scope certificate, and where a higher rate is not judged and no overload, unless an SLO fails; a shorter run is a smoke and says so", EachFlow: true,
 		Advice: fmt.Sprintf("Hold the target for at least %.0f s to issue a certificate.", CertificateHold.Seconds()),
 		Source: "MLPerf (600 s), TPC-C v5 (2 h)",
 	},
@@ -104,7 +104,7 @@ var table = []Rule{
 		Source: "ours (Linux cpu.stat)",
 	},
 	{
-		ID: GeneratorDrops, What: "The generator itself lost few arrivals", Limit: fmt.Sprintf("a tenth of the smallest q of the latency SLOs, at most %g %%", 100*MaxDrops), Unit: "share", Effect: invalid + ", unless an SLO fails without them too", Blames: Generator, EachFlow: true, Override: true,
+		ID: GeneratorDrops, What: "The generator itself lost few arrivals, for its delay or for want of ports, descriptors, memory or names", Limit: fmt.Sprintf("a tenth of the smallest q of the latency SLOs, at most %g %%", 100*MaxDrops), Unit: "share", Effect: invalid + ", unless an SLO fails without them too", Blames: Generator, EachFlow: true, Override: true,
 		Advice: overloadAdvice,
 		Source: "FD.io CSIT, Nighthawk (send-rate)",
 	},

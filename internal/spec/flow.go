@@ -158,6 +158,7 @@ func (p Profile) Level(hold time.Duration) Profile {
 func (r *reader) namedFlows(n *node, p *Profile, timeout time.Duration) {
 	flows, load := n.get("flows"), n.get("load")
 	whole := r.load(load)
+	r.checkPeak(load, whole)
 	p.Common = r.slos(n.get("slo"))
 	shares, shared := 0.0, 0
 	for _, c := range flows.all() {

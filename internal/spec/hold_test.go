@@ -58,7 +58,7 @@ func TestWithHoldKeepsLooksWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := got.Flows[0].Load
-		if l.HoldMax != 0 && (looks == 1 || l.HoldMax%l.Hold != 0 || l.HoldMax <= l.Hold || l.HoldMax > spec.MaxLooks*l.Hold) {
+		if l.HoldMax != 0 && (looks == 1 || l.HoldMax%l.Hold != 0 || l.HoldMax < l.Hold || l.HoldMax > spec.MaxLooks*l.Hold) {
 			t.Fatalf("%d looks, hold %v became %v, up to %v", looks, p.Flows[0].Load.Hold, l.Hold, l.HoldMax)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"assay.dev/assay/internal/observe/metric"
@@ -161,8 +162,25 @@ func (l Load) untilRise(stage int) (left time.Duration, rises bool) {
 	return left, false
 }
 
+// PeakHint is what to do about a stage above every judged one.
+const PeakHint = `write "judge": true, or "overload": true with an SLO on goodput or settle_time`
+
+// checkPeak checks that nothing but overloads is above every judged rate: the peak of an event is
+// what a certificate is about. n is the load. Of flows with loads of their own the total counts.
+func (r *reader) checkPeak(n *node, l Load) {
+	if n == nil || !n.validTree() || l.check() != nil {
+		return
+	}
+	for i, s := range l.Stages {
+		if target := l.Highest(); !s.Overload && s.Rate > target {
+			r.fail(n.at(strings.Split(stageKey(i, "rate"), ".")...),
+				fmt.Sprintf("rate %g is above the target of %g, the highest judged rate, and nothing judges it", s.Rate, target), PeakHint)
+		}
+	}
+}
+
 // checkOverloads checks that overload stages are above every judged rate, and not judged as
-// a hold, and that what is above it is one.
+// a hold.
 func (l Load) checkOverloads(c *loadCheck) {
 	target := 0.0
 	for _, s := range l.Stages {
@@ -173,11 +191,7 @@ func (l Load) checkOverloads(c *loadCheck) {
 	for i, s := range l.Stages {
 		rate := stageKey(i, "rate")
 		switch {
-		case c.wrong[rate]:
-		case !s.Overload && s.Rate > target && target > 0:
-			c.fail(rate, fmt.Sprintf("rate %g is above the target of %g, the highest judged rate, and nothing judges it", s.Rate, target),
-				`write "judge": true, or "overload": true with an SLO on goodput or settle_time`)
-		case !s.Overload:
+		case !s.Overload || c.wrong[rate]:
 		case s.Judge:
 			c.fail(stageKey(i, "overload"), "a stage is judged either as a hold or as an overload", `remove "judge": an overload is judged by goodput`)
 		case s.Rate <= target:

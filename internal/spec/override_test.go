@@ -108,9 +108,6 @@ func TestWithRateKeepsProportion(t *testing.T) {
 			q.Flows[0].Load.Stages[i].Rate = rate.Draw(t, "stage rate")
 		}
 		highest := max(q.Flows[0].Load.Stages[1].Rate, q.Flows[0].Load.Stages[3].Rate)
-		for i, s := range q.Flows[0].Load.Stages { // none is above all that are judged
-			q.Flows[0].Load.Stages[i].Rate = min(s.Rate, highest)
-		}
 		got, err = q.WithRate(target)
 		if err != nil {
 			for _, s := range q.Flows[0].Load.Stages { // an unjudged stage may be scaled out of range

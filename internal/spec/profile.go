@@ -51,6 +51,7 @@ func (r *reader) profile(n *node) Profile {
 	if f := (Flow{Timeout: DefaultTimeout}); n.get("flows") == nil {
 		r.flow(n, &f)
 		r.checkOverload(n, f.Load, f.SLOs)
+		r.checkPeak(n.get("load"), f.Load)
 		p.Flows = []Flow{f}
 	} else {
 		r.fill(n.get("timeout"), &f.Timeout)

@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/internal/hint"
 	"assay.dev/assay/internal/judge/verdict"
+	"assay.dev/assay/internal/plan"
 	"assay.dev/assay/internal/rulebook"
 	"assay.dev/assay/internal/run"
 	"assay.dev/assay/internal/spec"
@@ -50,6 +51,11 @@ func Runs(shared run.Options, profiles []spec.Profile, out string) (runs []run.O
 		o.ID, o.Profile, o.Undecided, o.Count = NewID(p.Name), p, verdict.Undecided, attempts.Of(o.File.Path, o.Runs).Begin
 		if o.Scope == "" {
 			o.Scope = p.Scope()
+		}
+		if pl, err := plan.New(p, 1, 1); err == nil && pl.UnjudgedPeak() >= 0 { // of all flows together
+			peak := pl.Stages[pl.UnjudgedPeak()]
+			return nil, hint.With(fmt.Errorf("profile %s runs at %g/s from second %g on, above the highest judged rate of %g/s, and nothing judges that",
+				p.Name, peak.To, peak.Start.Seconds(), pl.HighestJudged()), spec.PeakHint)
 		}
 		if o.Scope == spec.ScopeCertificate {
 			if why, remedy := tooShort(p); why != "" {

@@ -143,7 +143,7 @@ func compare(place string, a, b any, differs func(place string)) {
 // wording are the fields, anywhere in a certificate, that say in words what other fields
 // decide or measure. Builds may word them differently.
 var wording = map[string]bool{
-	"claim": true, "limitations": true, "detail": true, "advice": true, "sentence": true, "evidence": true, "remedy": true, "protects": true, "error": true,
+	"claim": true, "limitations": true, "detail": true, "advice": true, "sentence": true, "evidence": true, "what": true, "remedy": true, "protects": true, "error": true,
 	"judged_by": true, // names the build, which is compared by itself
 }
 

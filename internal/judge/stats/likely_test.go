@@ -26,7 +26,7 @@ func TestLikelyBroken(t *testing.T) {
 		{100, 9, 1, false},
 		{0, 0, 1, false},
 	} {
-		i := Inference{DesignEffect: c.deff, Effective: c.n / c.deff}
+		i := Inference{DesignEffect: c.deff, Memory: 1, Effective: c.n / c.deff}
 		if got := p95.LikelyBroken(Batch{N: c.n, K: c.k}, i); got != c.want {
 			t.Errorf("%g of %g with a design effect of %g: %t", c.k, c.n, c.deff, got)
 		}

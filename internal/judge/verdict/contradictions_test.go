@@ -124,6 +124,10 @@ var contradictions = map[string]func(*rapid.T, *metric.Frame) bool{
 		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorUndone), 1000))
 		return true
 	},
+	"failed for what the generator lacks, and completed": func(_ *rapid.T, f *metric.Frame) bool {
+		f.Points = append(f.Points, metric.CounterPoint(metric.Of(metric.GeneratorLacks, "class", metric.ErrorNoPort), 1))
+		return true
+	},
 	"what another source measures": func(t *rapid.T, f *metric.Frame) bool {
 		name := rapid.SampledFrom([]string{metric.DBSample, metric.ServiceQueries, metric.ReceiveDelay, metric.HostCPU}).Draw(t, "metric")
 		d, _ := metric.Find(name)

@@ -13,9 +13,21 @@ import (
 
 // The queries of this file are about the load that the generator lost, or started late.
 
-// generatorDropped counts the arrivals that the generator lost.
+// generatorDropped counts the arrivals that the generator lost: it did not start them in time, or
+// they failed for what it lacks.
 func generatorDropped(e *evidence) tally {
-	return e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
+	lost := e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
+	lost.n += e.tally(metric.GeneratorLacks, nil).n
+	return lost
+}
+
+// lostText says how many arrivals the generator lost, and for want of what.
+func lostText(e *evidence) string {
+	text := fmt.Sprintf("the generator lost %d of %d arrivals", generatorDropped(e).n, e.scheduled.n)
+	for _, l := range lacks(e) {
+		text += "; " + l.in(e)
+	}
+	return text
 }
 
 // displacedSlots counts the slots that the generator itself started later than the
@@ -32,7 +44,11 @@ func displacedSlots(e *evidence) tally {
 
 // lateText says how many slots were started late.
 func lateText(e *evidence, late tally) string {
-	return fmt.Sprintf("the generator itself started %d of %d transactions more than %s late", late.n, e.scheduled.n, e.plan.DisplacedAfter)
+	text := fmt.Sprintf("the generator itself started %d of %d transactions more than %s late", late.n, e.scheduled.n, e.plan.DisplacedAfter)
+	if script := scriptText(e); script != "" && late.n > 0 {
+		text += "; " + script
+	}
+	return text
 }
 
 // over reports whether a number is known, and as a share of the schedule over its limit.
@@ -48,7 +64,7 @@ func displaced(e *evidence) bool { return over(e, displacedSlots(e), e.limits.Of
 // that is more than its rules allow; empty: it delivered the load.
 func undeliveredLoad(e *evidence) string {
 	if dropped := generatorDropped(e); over(e, dropped, e.limits.GeneratorDrops) {
-		return fmt.Sprintf("the generator lost %d of %d arrivals", dropped.n, e.scheduled.n)
+		return lostText(e)
 	}
 	if displaced(e) {
 		return lateText(e, displacedSlots(e))

@@ -239,7 +239,10 @@ func courseUntil(event int64, d disturbance, all []counted, relapse float64) (c 
 	end, last := event-1, event-d.held
 	chance := math.Sqrt(9 + 2*math.Log(float64(max(1, end-keptSeconds)))) // of so many minutes
 	kept := func(at int64) bool {
-		return !slices.ContainsFunc(all, func(of counted) bool { return !of.hold(at, min(at+keptSeconds, end), chance, relapse) })
+		// A single violation of a maximum, which allows none, is no relapse.
+		return !slices.ContainsFunc(all, func(of counted) bool {
+			return of.share > 0 && !of.hold(at, min(at+keptSeconds, end), chance, relapse)
+		})
 	}
 	next := func(at int64, holds func(int64) bool) int64 {
 		for at <= last && !(held(at) == d.held && holds(at)) {

@@ -145,9 +145,9 @@ func certainlyCleared(e *evidence, s spec.SLO, d *distribution) (certain []stats
 	bad, exact := violatingOutcomes(e, s)
 	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
 	late := &metric.Hist{} // stays empty for requests
-	var dropped []metric.Label
+	var own []metric.Label // by flow: the generator's share of a class is not known
 	if s.OfTransactions() {
-		dropped = s.Selector
+		own = labelsOf(metric.GeneratorLag, s.Selector)
 	}
 	// How long a transaction can matter after the start of its second.
 	longest := float64((e.plan.Timeout + time.Second) / time.Millisecond)
@@ -158,11 +158,11 @@ func certainlyCleared(e *evidence, s spec.SLO, d *distribution) (certain []stats
 			added += stalls[second.From+t]
 		}
 		if late.Reset(); s.OfTransactions() {
-			e.Timeline.MergeHist(late, metric.GeneratorLag, s.Selector, second)
+			e.Timeline.MergeHist(late, metric.GeneratorLag, own, second)
 		}
 		k := minOverBound(h, late, bound+added)
 		if exact && added <= 0 { // the generator did not stall
-			lost, _ := e.Timeline.Sum(metric.GeneratorDropped, dropped, second)
+			lost, _ := e.Timeline.Sum(metric.GeneratorDropped, own, second)
 			k = max(k, bad[i]-lost)
 		}
 		certain = append(certain, stats.Batch{N: n, K: min(n, max(0, k)), Stratum: e.windows[i]})
@@ -238,15 +238,9 @@ func withoutUnanswered(e *evidence, s spec.SLO, counted []stats.Batch) []stats.B
 		return counted
 	}
 	cleared, of := slices.Clone(counted), metric.ProtocolOf(s.Metric)
-	d, _ := metric.Find(of.Requests)
+	known := labelsOf(of.Requests, s.Selector) // without the others, more may be the generator's
 	for _, status := range of.Unanswered {
-		known := label("status", status)
-		for _, l := range s.Selector {
-			if slices.Contains(d.Labels, l.Key) { // without the others, more may be the generator's
-				known = append(known, l)
-			}
-		}
-		unanswered := e.counts(of.Requests, known)
+		unanswered := e.counts(of.Requests, append(label("status", status), known...))
 		for i, stalled := range e.counts(metric.GeneratorStall, nil) {
 			if stalled > 0 {
 				cleared[i].K = max(0, cleared[i].K-unanswered[i])
@@ -254,6 +248,12 @@ func withoutUnanswered(e *evidence, s spec.SLO, counted []stats.Batch) []stats.B
 		}
 	}
 	return cleared
+}
+
+// labelsOf are the labels of a selector that series of a metric may have.
+func labelsOf(name string, selector []metric.Label) []metric.Label {
+	d, _ := metric.Find(name)
+	return slices.DeleteFunc(slices.Clone(selector), func(l metric.Label) bool { return !slices.Contains(d.Labels, l.Key) })
 }
 
 // latencySeries is the latency whose correlation is used for a rate with few

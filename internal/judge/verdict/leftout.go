@@ -33,6 +33,9 @@ var omissions = []omission{
 	{reason: "unjudged-latency", of: unjudgedLatency, run: true},
 	{reason: "unjudged-failures", of: unjudgedFailures, run: true},
 	{reason: "unjudged-endpoints", of: unjudgedEndpoints, run: true},
+	{reason: "think-time", of: thinkTime},
+	{reason: "script-time", of: scriptTime},
+	{reason: "generator-errors", of: generatorErrors},
 	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
 	{reason: "classes-pooled", of: pooledClasses, run: true},
 }

@@ -29,19 +29,8 @@ func stageName(of plan.Plan, i int) string {
 	return fmt.Sprintf("stage %d of %d (%s)", i+1, len(of.Stages), text)
 }
 
-// unjudgedPeak names the first stage with a rate above every judged one that is no overload; empty:
-// there is none.
-func unjudgedPeak(of plan.Plan) string {
-	for i, s := range of.Stages {
-		if s.Name != plan.Overload && s.Name != plan.Ramp && s.To > of.HighestJudged() {
-			return stageName(of, i)
-		}
-	}
-	return ""
-}
-
 // unjudgedStages are the stages of the load that no window judges, and what workers did after its
-// end. They weigh where they break an SLO. How long a transaction takes does not: before the first
+// end. They weigh where they break an SLO and the judged windows do not. How long a transaction takes does not: before the first
 // window, where a system is still cold, on the way to an overload and in it, and while settle_time
 // or time_to_scale judge that.
 func unjudgedStages(p *part) (all []certificate.Omission) {
@@ -60,7 +49,7 @@ func unjudgedStages(p *part) (all []certificate.Omission) {
 		over := s.Name == plan.Overload || i+1 < len(e.plan.Stages) && e.plan.Stages[i+1].Name == plan.Overload
 		if broken := brokenIn(o, cold || over || p.recovers(span)); broken != "" {
 			found.What += ", which breaks " + broken
-			found.Weighs = true
+			found.Weighs = !failed(p)
 		}
 		all = append(all, found)
 	}
@@ -83,7 +72,8 @@ func (p *part) recovers(span record.Span) bool {
 	})
 }
 
-// brokenIn names the first SLO on samples that some seconds break, beyond chance; empty: none.
+// brokenIn names the first SLO on a share of samples that some seconds break, beyond chance; empty:
+// none. exceptTimes: on failures only.
 func brokenIn(o *evidence, exceptTimes bool) string {
 	breaks := func(v violations, q float64) bool {
 		total := stats.Sum(v.cleared)
@@ -93,7 +83,8 @@ func brokenIn(o *evidence, exceptTimes bool) string {
 		return ThroughputMetric
 	}
 	for _, s := range o.Plan.Profile.WholeSLOs() {
-		if s.Kind() == spec.KindSamples && (s.Aggregate == spec.Rate || !exceptTimes) && breaks(violationsOf(o, s), s.AllowedShare()) {
+		time := s.Aggregate != spec.Rate
+		if s.Kind() == spec.KindSamples && s.Aggregate != spec.Max && !(time && exceptTimes) && breaks(violationsOf(o, s), s.AllowedShare()) {
 			return s.Name()
 		}
 	}
@@ -137,6 +128,6 @@ func inRecoveries(p *part) []certificate.Omission {
 	return []certificate.Omission{{
 		What:    "recoveries in judged windows, which " + joinAnd(names) + " and none of the other SLOs on transactions and requests judge",
 		Seconds: new(float64(o.seconds)), Transactions: new(o.scheduled.n), Failed: new(o.notCompleted()),
-		Weighs: brokenIn(o, false) != "",
+		Weighs: brokenIn(o, false) != "" && !failed(p),
 	}}
 }

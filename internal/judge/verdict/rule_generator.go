@@ -10,18 +10,27 @@ import (
 	"assay.dev/assay/internal/rulebook"
 )
 
-// generatorDrops: arrivals that the generator lost while it stalled.
+// generatorDrops: arrivals that the generator lost while it stalled, or for what it lacks.
 func generatorDrops(p *part) Rule {
-	dropped := generatorDropped(p.evidence)
-	return judgeShare(p, dropped, p.limits.GeneratorDrops, "no worker reported its schedule",
-		fmt.Sprintf("the generator lost %d of %d arrivals", dropped.n, p.scheduled.n))
+	r := judgeShare(p, generatorDropped(p.evidence), p.limits.GeneratorDrops, "no worker reported its schedule", lostText(p.evidence))
+	if all := lacks(p.evidence); len(all) > 0 {
+		r.Advice = remedies[all[0].class]
+		if r.Outcome != Invalid && r.Limitation == "" {
+			r.Limitation = r.Detail
+		}
+	}
+	return r
 }
 
 // offered: slots that the generator itself started late. Late slots start in a burst,
 // which is not the planned load.
 func offered(p *part) Rule {
 	late := displacedSlots(p.evidence)
-	return judgeShare(p, late, p.limits.Offered, "no worker measured its lag", lateText(p.evidence, late))
+	r := judgeShare(p, late, p.limits.Offered, "no worker measured its lag", lateText(p.evidence, late))
+	if scriptText(p.evidence) != "" {
+		r.Advice = adviceScript
+	}
+	return r
 }
 
 // judgeShare makes a run INVALID where the share of the scheduled transactions that the
@@ -61,12 +70,17 @@ func generatorLag(p *part) Rule {
 			shared = append(shared, s.generatorShare())
 		}
 	}
+	script := scriptText(p.evidence)
+	if script != "" {
+		r.Advice = adviceScript
+		r.Limitation, script = script, script+"; "
+	}
 	switch {
 	case len(hidden) > 0 && !failed(p) && !abortGuards(p.evidence):
-		r.Outcome = Invalid
-		r.Detail = "the generator's own delay decides the verdict: " + joinFirst(hidden, 2)
+		r.Outcome, r.Limitation = Invalid, ""
+		r.Detail = script + "the generator's own delay decides the verdict: " + joinFirst(hidden, 2)
 	case len(hidden)+len(shared) > 0:
-		r.Limitation = r.Detail + ": " + joinFirst(append(hidden, shared...), 2)
+		r.Limitation = script + r.Detail + ": " + joinFirst(append(hidden, shared...), 2)
 	}
 	return r
 }

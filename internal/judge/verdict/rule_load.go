@@ -112,10 +112,10 @@ func windowLength(p *part) Rule {
 	if held < planned && p.aborted == nil {
 		r.Detail += fmt.Sprintf(", without %d s of recoveries", planned-held)
 	}
-	peak := unjudgedPeak(p.plan)
+	peak := p.total.UnjudgedPeak()
 	switch {
-	case peak != "" && !failed(p):
-		r.Outcome, r.Detail = Invalid, peak+" is above every judged rate, and nothing judges it"
+	case peak >= 0 && !failed(p):
+		r.Outcome, r.Detail = Invalid, stageName(p.total, peak)+" is above every judged rate, and nothing judges it"
 		r.Advice = `Judge the stage ("judge": true), or declare it as an overload ("overload": true) with an SLO on goodput or settle_time.`
 	case p.Plan.Scope != spec.ScopeCertificate && held >= min(minHold, planned):
 		if held < minWindow {

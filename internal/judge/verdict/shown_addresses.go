@@ -8,7 +8,9 @@ import (
 	"maps"
 	"math"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
@@ -188,7 +190,11 @@ const pinned = "open connections keep their address: set noConnectionReuse in th
 
 // reachedLimitations say where the load did not go as its names would have it.
 func reachedLimitations(e *evidence) (all []string) {
-	for _, h := range reachedHosts(e) {
+	hosts := reachedHosts(e)
+	if text := besideTarget(e.Plan.Target, hosts); text != "" {
+		all = append(all, text)
+	}
+	for _, h := range hosts {
 		first, last := h.comparable(h.first), h.comparable(h.last)
 		if len(h.first) > 0 && !slices.Equal(first, last) {
 			all = append(all, fmt.Sprintf("%s resolved to %s when the load began, and to %s when it ended; its %s went to %s (%s)",
@@ -203,6 +209,32 @@ func reachedLimitations(e *evidence) (all []string) {
 		}
 	}
 	return all
+}
+
+// besideTarget says that requests went elsewhere than to the target's name; empty: some did,
+// or the target has no name.
+func besideTarget(target string, hosts []*reachedHost) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if _, err := netip.ParseAddr(name); err == nil {
+		return ""
+	}
+	var others []string
+	for _, h := range hosts {
+		if h.name == name {
+			return ""
+		}
+		if h.requests {
+			others = append(others, h.name)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no connection went to %s by its name: the script sent its requests to %s (by other URLs, or its option hosts)", name, firstOf(others))
 }
 
 // text is "10.0.0.1 (99.1 %) and 10.0.0.2 (0.9 %)".

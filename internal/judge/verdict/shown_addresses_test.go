@@ -125,3 +125,19 @@ func TestAddresses(t *testing.T) {
 		})
 	}
 }
+
+// Requests that the script sends elsewhere than to the target's name are named.
+func TestBesideTarget(t *testing.T) {
+	for target, want := range map[string]bool{"http://shop.test:80": true, "http://192.0.2.9": false, "http://192.0.2.1:80": false} {
+		s := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return 1, metric.Completed })
+		s.Run.Plan.Target = target
+		s.Frames[0].Points = append(slices.Clone(s.Frames[0].Points), metric.CounterPoint(metric.Of(metric.WorkerRequests, "host", "192.0.2.1", "address", "192.0.2.1:80"), 10))
+		v := Judge(s.Record())
+		got := slices.ContainsFunc(v.Limitations, func(l string) bool {
+			return strings.HasPrefix(l, "no connection went to shop.test by its name: the script sent its requests to 192.0.2.1 (")
+		})
+		if got != want {
+			t.Errorf("%s: %q", target, v.Limitations)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,6 +233,46 @@ func TestClassWithItsOwnSLO(t *testing.T) {
 	withSamples(c, pool, 980, 0, "name", "a")
 	withSamples(c, pool, 20, 20, "name", "export")
 	if v := Judge(c.Record()); v.Outcome != Pass {
+		t.Errorf("%v: %s", v.Outcome, v.Claim)
+	}
+}
+
+// Transactions whose iterations have another name are judged by themselves.
+func TestTransactionsAreJudgedByName(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, func(n int64) (float64, string) {
+		if n%50 == 7 {
+			return 1900, metric.Completed
+		}
+		return 20, metric.Completed
+	})
+	c.Run.Plan.Profile.Flows[0].SLOs = slices.DeleteFunc(slices.Clone(c.Run.Plan.Profile.Flows[0].SLOs), func(s spec.SLO) bool { return metric.IsRequestTime(s.Metric) })
+	if v := Judge(c.Record()); v.Outcome != Pass {
+		t.Fatalf("unnamed: %v: %s", v.Outcome, v.Claim)
+	}
+	for i := range c.Frames {
+		f := &c.Frames[i]
+		if f.Closing || !metric.IsWorker(f.Source) {
+			continue
+		}
+		for _, p := range pointsNamed(f, metric.TransactionDuration) {
+			_, bad := p.Hist.AtLeast(1000)
+			if bad == 0 {
+				continue
+			}
+			refunds, others := &metric.Hist{}, &metric.Hist{}
+			refunds.Record(1900, bad)
+			others.Record(20, p.Hist.Count()-bad)
+			p.Hist = others
+			f.Points = append(f.Points, metric.HistPoint(metric.Of(metric.TransactionDuration, "name", "refund"), refunds),
+				metric.CounterPoint(metric.Of(metric.Transactions, "name", "refund", "outcome", metric.Completed), float64(bad)))
+			for _, all := range pointsNamed(f, metric.Transactions) {
+				if all.Series.Label("name") == "" && all.Series.Label("outcome") == metric.Completed {
+					all.Value -= float64(bad)
+				}
+			}
+		}
+	}
+	if v := Judge(c.Record()); v.Outcome != Fail || !strings.Contains(v.Claim, "broken for a single class: transaction_duration{name:refund} p(95)<250 (12 of 12 violate it)") {
 		t.Errorf("%v: %s", v.Outcome, v.Claim)
 	}
 }

@@ -190,6 +190,7 @@ func (r *execution) waitUntil(end time.Duration) {
 // run runs one iteration, the transaction with this number, and reports it.
 func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *Pauses) {
 	pauses.begin()
+	t.pauses = pauses
 	t.Trace = r.marks.Begin(t.VU, number)
 	r.out <- (*TransactionStart)(t)
 	r.mu.Lock()

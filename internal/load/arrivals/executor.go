@@ -163,10 +163,16 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			r.fail(fmt.Errorf("get a VU: %w", err))
 			break
 		}
+		name := strconv.FormatUint(vu.GetID(), 10)
+		pauses, forget := r.newPauses(vu.GetID(), name)
+		if err := (watcher{pauses, r.out}).watch(vu); err != nil {
+			forget()
+			r.fail(err)
+			break
+		}
 		// A context for each VU keeps k6's per-iteration contexts out of one shared
 		// list with one lock.
 		vuCtx, stop := context.WithCancel(ctx)
-		name := strconv.FormatUint(vu.GetID(), 10)
 		tags := map[string]string{VUTag: name}
 		maps.Copy(tags, e.config.GetTags())
 		deactivated.Add(1)
@@ -179,10 +185,6 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			},
 			GetNextIterationCounters: r.iteration,
 		})
-		if err := r.watchDialer(active, name); err != nil {
-			r.fail(err)
-		}
-		pauses, forget := r.newPauses(vu.GetID(), name)
 		serving.Go(func() {
 			defer stop()
 			defer forget()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.k6.io/k6/v2/metrics"
@@ -17,10 +18,16 @@ type Pauses struct {
 	t0           time.Time
 	limit        time.Duration // longest think time that a transaction may ask for
 	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
+	// sent counts the HTTP requests of the current transaction, timers those that have not fired.
+	sent, timers atomic.Int64
 }
 
 // begin begins a transaction.
-func (p *Pauses) begin() { p.asked, p.took = 0, 0 }
+func (p *Pauses) begin() {
+	p.asked, p.took = 0, 0
+	p.sent.Store(0)
+	p.timers.Store(0)
+}
 
 // Pause is one think time of a transaction, since t0, as the outputs get it.
 type Pause struct {
@@ -56,6 +63,11 @@ func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func(
 	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
 	c.process.vus.all.Store(number, p)
 	return p, func() { c.process.vus.all.Delete(number) }
+}
+
+// Slept reports that the script slept, which is a part of its transaction's latency.
+func (p *Pauses) Slept(from time.Time, out chan<- metrics.SampleContainer) {
+	(watcher{p, out}).waited(AtTimer, from, nil)
 }
 
 // Take waits for d, or until ctx is done, and reports the pause to out, before the executor

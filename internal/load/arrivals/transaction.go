@@ -41,7 +41,21 @@ type Transaction struct {
 	Stalls      *Stalls           // stalls of the generator
 	Trace       *mark.Transaction // marks of its requests; nil: none
 
+	pauses *Pauses // of its VU
 	sample metrics.Sample
+}
+
+// Waits reports whether a transaction that was interrupted may have been waiting for a request
+// that is not among those reported, or for a timer. It is known of scripts that send HTTP alone.
+func (t *Transaction) Waits(reported int) bool {
+	return t.pauses == nil || t.pauses.sent.Load() != int64(reported) || t.pauses.timers.Load() > 0
+}
+
+// Thought corrects for how long the script thought, which its latency does not count.
+func (t *Transaction) Thought(d time.Duration) {
+	t.Latency += t.Think - d
+	t.Think = d
+	t.sample.Value = metrics.D(t.Latency)
 }
 
 // TransactionStart announces a transaction: samples that its VU sends from now on

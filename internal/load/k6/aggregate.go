@@ -45,6 +45,8 @@ type aggregate struct {
 	txnTotals []*int64              // totals to which a transaction adds
 	examples  examples
 	scratch   []reason
+	spans     []span
+	apart     []arrivals.Pause
 }
 
 // flow is what a transaction of one scenario of k6 counts in.
@@ -52,13 +54,21 @@ type flow struct {
 	number int // in the order of the session, from 0
 	Flow
 	txnSeries
-	slos []int // indexes of the SLOs on transaction_duration
+	byName   map[string]*namedSeries
+	slos     []int   // indexes of the SLOs on transaction_duration
+	byScript float64 // share of the latest delay behind busy VUs that the work of scripts caused
 }
 
 // txnSeries are the series of transactions.
 type txnSeries struct {
-	duration, scheduled, ended, lag, displaced, lost, undone, queueing, stall, open, caught, silent, unheard int
-	outcomes                                                                                                 [4]int
+	scheduled, ended, lag, displaced, lost, undone, queueing, stall, open int
+	caught, silent, unheard, script, think                                int
+}
+
+// namedSeries are the series of transactions with one name.
+type namedSeries struct {
+	duration int
+	outcomes [4]int
 }
 
 func newAggregate(s Session) *aggregate {
@@ -77,7 +87,7 @@ func newAggregate(s Session) *aggregate {
 }
 
 func (a *aggregate) newFlow(number int, s Flow) *flow {
-	f := &flow{number: number, Flow: s}
+	f := &flow{number: number, Flow: s, byName: map[string]*namedSeries{}}
 	counter := func(name string, labels ...string) int {
 		return a.index.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
 	}
@@ -85,16 +95,15 @@ func (a *aggregate) newFlow(number int, s Flow) *flow {
 		return a.index.add(metric.Of(name, "scenario", s.Scenario), metric.Histogram)
 	}
 	f.txnSeries = txnSeries{
-		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),
-		ended: counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
+		scheduled: counter(metric.TransactionsScheduled),
+		ended:     counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
 		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 		caught: counter(metric.ExcusedTransactions, "reason", metric.CaughtError), silent: counter(metric.ExcusedTransactions, "reason", metric.NoRequest),
 		unheard: counter(metric.ExcusedTransactions, "reason", metric.NoMessage),
+		script:  hist(metric.ScriptTime), think: hist(metric.ThinkTime),
 	}
-	for i, name := range metric.Outcomes {
-		f.outcomes[i] = counter(metric.Transactions, "outcome", name)
-	}
+	a.named(f, "")
 	for i, slo := range a.index.slos {
 		if slo.OfTransactions() && slo.scenario == s.Scenario {
 			f.slos = append(f.slos, i)
@@ -118,7 +127,7 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 	for _, c := range containers {
 		switch c := c.(type) {
 		case *arrivals.TransactionStart:
-			a.vu(c.VU).begin(a.secondOf(c.Due), c)
+			a.begin(c)
 		case *arrivals.Transaction:
 			a.transaction(c)
 		case arrivals.Scheduled:
@@ -127,10 +136,17 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 			a.stall(c)
 		case arrivals.Pause:
 			a.vu(c.VU).paused(c)
-		case arrivals.Unconnected:
-			a.unconnected(c)
 		case sql.Reported:
 			a.statement(c)
+		case arrivals.Wait:
+			v := a.vu(c.VU)
+			v.waits.add(c)
+			if c.Failed != "" {
+				a.unconnected(v, c)
+			}
+			if c.Kind != arrivals.AtTimer {
+				v.last = max(v.last, c.To)
+			}
 		case *httpext.Trail:
 			a.request(c)
 		case metrics.Sample: // sample of a metric that the script has made, or of a gRPC request
@@ -155,6 +171,16 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 				a.sample(&all[i], nil)
 			}
 		}
+	}
+}
+
+// begin begins a transaction of a VU.
+func (a *aggregate) begin(t *arrivals.TransactionStart) {
+	v := a.vu(t.VU)
+	a.release(v)
+	v.begin(a.secondOf(t.Due), t)
+	if f := a.flows[t.Scenario]; t.Queueing > 0 {
+		f.byScript = float64(v.byScript) / float64(t.Queueing)
 	}
 }
 

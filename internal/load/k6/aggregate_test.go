@@ -209,6 +209,42 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
+// A transaction has the name that the script has given its iteration; names have a limit.
+func TestTransactionsByName(t *testing.T) {
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", DisplacedAfter: 10 * time.Millisecond}}})
+	a.start(time.Unix(100, 0), time.Unix(100, 0))
+	transaction := func(name string) {
+		tags := k.registry.RootTagSet().With(arrivals.VUTag, "1").With("scenario", "payment")
+		if name != "" {
+			tags = tags.With("name", name)
+		}
+		a.add([]metrics.SampleContainer{
+			&arrivals.TransactionStart{Scenario: "payment", VU: "1"},
+			metrics.Sample{TimeSeries: metrics.TimeSeries{Metric: k.builtin.IterationDuration, Tags: tags}, Time: time.Unix(100, 0), Value: 1},
+			&arrivals.Transaction{Scenario: "payment", VU: "1", Latency: time.Millisecond},
+		})
+	}
+	transaction("refund")
+	transaction("")
+	for i := range 2 * metric.MaxSeries {
+		transaction(fmt.Sprint("id ", i))
+	}
+	transaction("refund")
+	sums := pointsOf(a)[100]
+	for key, want := range map[string]float64{
+		"transaction_duration{name:refund,scenario:payment}":             2,
+		"transaction_duration{scenario:payment}":                         1,
+		"transaction_duration{overflow:true,scenario:payment}":           metric.MaxSeries + 1,
+		"transactions{name:refund,outcome:completed,scenario:payment}":   2,
+		"transactions{outcome:completed,overflow:true,scenario:payment}": metric.MaxSeries + 1,
+	} {
+		if sums[key] != want {
+			t.Errorf("%s is %v, want %v", key, sums[key], want)
+		}
+	}
+}
+
 func BenchmarkRequest(b *testing.B) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond}}})

@@ -284,7 +284,8 @@ func TestStallsInPauses(t *testing.T) {
 			// From 1 s to 3.9 s, of which it thinks for 2 s.
 			one := arrivals.Transaction{Scenario: "payment", Due: time.Second, Latency: 900 * ms, Think: 2 * time.Second, VU: "7", Stalls: stalled(c.stall)}
 			begun := arrivals.TransactionStart(one)
-			a.add([]metrics.SampleContainer{&begun})
+			// It waits all the time: nothing is the script's own work.
+			a.add([]metrics.SampleContainer{&begun, arrivals.Wait{VU: "7", Kind: arrivals.AtTimer, From: time.Second, To: 3900 * ms}})
 			for _, p := range c.pauses {
 				p.Scenario, p.VU = "payment", "7"
 				a.add([]metrics.SampleContainer{p})

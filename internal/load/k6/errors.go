@@ -28,6 +28,8 @@ var errorTexts = []struct{ text, class string }{
 	{answer.Crowded, metric.ErrorAnswers},
 	{answer.TooLarge, metric.ErrorAnswerSize},
 	{"cannot assign requested address", metric.ErrorNoPort},
+	{"no buffer space available", metric.ErrorNoMemory},
+	{"cannot allocate memory", metric.ErrorNoMemory},
 	{"no route to host", metric.ErrorUnreachable},
 	{"network is unreachable", metric.ErrorUnreachable},
 	{"connection refused", metric.ErrorRefused},
@@ -78,11 +80,22 @@ func requestClass(code int, text, status string) string {
 
 // requestClass is the series of the class of a request with these tags, if it fails.
 func (c *seriesIndex) requestClass(tags *tagSet, of *metric.Protocol) int {
-	if call := calls[of.Duration()]; call != nil {
-		return c.errorClass(tags.scenario, metric.AtClient, call.class(tags.status))
+	if tags.class < 0 {
+		class := ""
+		if call := calls[of.Duration()]; call != nil {
+			class = call.class(tags.status)
+		} else {
+			code, _ := strconv.Atoi(tags.get("error_code")) // 0: the request had no error
+			class = requestClass(code, tags.get("error"), tags.get("status"))
+		}
+		tags.class = c.errorClass(tags.scenario, metric.AtClient, class)
 	}
-	code, _ := strconv.Atoi(tags.get("error_code")) // 0: the request had no error
-	return c.errorClass(tags.scenario, metric.AtClient, requestClass(code, tags.get("error"), tags.get("status")))
+	return tags.class
+}
+
+// lackSeries is the series of transactions that failed for what the generator has not got.
+func (c *seriesIndex) lackSeries(scenario, class string) int {
+	return c.add(metric.Of(metric.GeneratorLacks, "scenario", scenario, "class", class), metric.Counter)
 }
 
 // errorClass is the series of a class in a scenario. Of the classes that scripts name, those
@@ -134,7 +147,7 @@ func transactionClass(outcome arrivals.Outcome, v *vu) string {
 	case outcome == arrivals.Dropped:
 		return metric.ErrorNotStarted
 	case outcome == arrivals.Failed && !v.failed && !v.classified:
-		return metric.ErrorScript
+		return cmp.Or(v.lacked, metric.ErrorScript)
 	}
 	return ""
 }

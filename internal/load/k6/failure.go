@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -101,15 +102,14 @@ func (a *aggregate) statement(s sql.Reported) {
 }
 
 // unconnected fails the transaction of a VU that could not open a connection.
-func (a *aggregate) unconnected(c arrivals.Unconnected) {
-	v := a.vu(c.VU)
+func (a *aggregate) unconnected(v *vu, c arrivals.Wait) {
 	if !v.inTransaction {
 		return
 	}
-	class := requestClass(0, c.Error, "")
 	v.failed, v.sent = true, true
-	v.systemFailed = v.systemFailed || class != metric.ErrorNoPort && class != metric.ErrorOpenFiles
-	i := a.index.errorClass(v.scenario, metric.AtClient, class)
+	v.systemFailed = v.systemFailed || c.Lacked == ""
+	v.lacks(c.Lacked)
+	i := a.index.errorClass(v.scenario, metric.AtClient, cmp.Or(c.Lacked, requestClass(0, c.Failed, "")))
 	a.bucket(v.second).count(i, 1)
 	v.noteError(i)
 }

@@ -173,6 +173,7 @@ func (o *frameOutput) close() error {
 	const everything = int64(1) << 62
 	deadline := time.Now().Add(closeTimeout)
 	reach.Of.Look(context.Background()) // what the names are at the end
+	o.agg.releaseAll()
 	if err := o.flush(o.agg.take(everything), deadline); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 		failed := 0.0
 		for _, points := range pointsOf(a) {
 			for key, n := range points {
-				if key == a.index.series[a.flows["s"].outcomes[arrivals.Failed]].Key() {
+				if key == a.index.series[a.named(a.flows["s"], "").outcomes[arrivals.Failed]].Key() {
 					failed += n
 				}
 			}

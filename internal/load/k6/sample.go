@@ -25,7 +25,7 @@ func (a *aggregate) request(c *httpext.Trail) {
 			a.refused = errForeignVU
 		}
 		r := a.result(metric.HTTP, c.Failed.Valid && c.Failed.Bool)
-		a.requestEnded(metric.HTTP, withFailure(all, r.failed), r, c.EndTime, c.Blocked+c.ConnDuration+c.Duration)
+		a.requestEnded(metric.HTTP, withFailure(all, r.failed), r, c.EndTime, c.Blocked+c.Duration) // the time blocked includes that of connecting
 	}
 }
 
@@ -35,8 +35,11 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 	if v := tags.vu; v != nil && v.inTransaction {
 		second = v.second
 		end := at.Sub(a.t0)
+		v.open, v.calls = lengthened(v.open, span{end - took, end}), v.calls || of != metric.HTTP
 		r.stalled = v.stalls.Share(end-took, end, nil, wakeups, a.now)
-		r.byGenerator = r.failed && (tags.crowded || r.stalled > 0 && slices.Contains(of.Unanswered, tags.status))
+		if r.failed {
+			a.blame(of, v, tags, &r)
+		}
 		if v.request(end, r, tags.redirect && !a.redirects) {
 			i := a.index.errorClass(tags.scenario, metric.AtClient, metric.ErrorRedirects)
 			a.bucket(second).count(i, 1)
@@ -49,17 +52,35 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 		a.bucket(second).count(*r.excused, 1)
 	}
 	if r.failed {
-		if tags.class < 0 {
-			tags.class = a.index.requestClass(tags, of)
+		class := a.index.requestClass(tags, of)
+		if r.lacked != "" {
+			class = a.index.errorClass(tags.scenario, metric.AtClient, r.lacked)
 		}
-		a.bucket(second).count(tags.class, 1)
+		a.bucket(second).count(class, 1)
 		if tags.vu != nil {
-			tags.vu.noteError(tags.class)
+			tags.vu.noteError(class)
 		}
 	}
 	for i := range all {
 		a.sample(&all[i], &r)
 	}
+}
+
+// blame tells whether the generator is to blame for a failed request of a transaction: what it
+// has not got, or a stall of its without which there may have been an answer. k6 does not say
+// what a call of other protocols than HTTP failed of, but its connection has failed before it.
+func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, r *requestResult) {
+	unanswered := slices.Contains(of.Unanswered, tags.status)
+	class := a.index.series[a.index.requestClass(tags, of)].Label("class")
+	switch {
+	case isLack(class):
+		r.lacked = class
+	case unanswered && of != metric.HTTP:
+		r.lacked = v.lacked
+	}
+	v.lacked = ""
+	r.byGenerator = r.lacked != "" || r.stalled > 0 && unanswered
+	v.lacks(r.lacked)
 }
 
 // largest is the value for which a script's endless one counts, as it divides by 0: neither
@@ -72,6 +93,13 @@ const largest = 1e300
 func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
+	if v != nil && v.inTransaction && of == nil && to.waits {
+		v.open, v.calls = lengthened(v.open, a.waited(s, v)), true
+	}
+	if of == nil && v.defers(s, to) {
+		v.deferred = append(v.deferred, *s)
+		return
+	}
 	second, value := a.second(s.Time), min(max(s.Value, -largest), largest)
 	if to.span && v != nil {
 		value -= a.pausedMs(s, v)
@@ -81,6 +109,9 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	}
 	if v != nil && v.inTransaction {
 		second = v.second
+		if s.Metric.Name == metric.IterationDuration {
+			v.named = a.index.last.get("name")
+		}
 	}
 	if v != nil {
 		v.sent = v.sent || to.sent
@@ -117,6 +148,9 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 					class = to.index
 				}
 				v.noteError(class)
+				if of := a.index.series[class].Label("class"); s.Metric.Name == sql.ErrorsMetric && isLack(of) {
+					v.lacked = of
+				}
 			}
 		}
 	}
@@ -133,7 +167,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		failed = of.failed && metric.IsRequestTime(s.Metric.Name)
 		cleared = max(0, value-milliseconds(of.stalled))
 	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
-		cleared = max(0, value-a.stalledMs(s, v, to.span))
+		cleared = max(0, value-a.excusedMs(s, v, to.span))
 	}
 	for _, i := range to.slos {
 		slo := &a.index.slos[i]
@@ -151,15 +185,32 @@ func (a *aggregate) pausedMs(s *metrics.Sample, v *vu) float64 {
 	return milliseconds(arrivals.PausedIn(v.pauses, end-duration(s.Value), end))
 }
 
-// stalledMs is how much of the time that a sample measured the generator stalled, in a span
-// without the pauses.
-func (a *aggregate) stalledMs(s *metrics.Sample, v *vu, span bool) float64 {
+// excusedMs is how much of the time that a sample measured the generator is to blame for, in a
+// span without the pauses.
+func (a *aggregate) excusedMs(s *metrics.Sample, v *vu, span bool) float64 {
 	var pauses []arrivals.Pause
 	if span {
 		pauses = v.pauses
 	}
 	end := s.Time.Sub(a.t0)
-	return milliseconds(v.stalls.Share(end-duration(s.Value), end, pauses, wakeups*(1+v.requests), a.now))
+	return milliseconds(a.excused(v, v.stalls, end-duration(s.Value), end, pauses))
+}
+
+// defers reports whether a sample of a time waits for the end of its transaction: what is a pause
+// in it, or the work of the script, is not known before.
+func (v *vu) defers(s *metrics.Sample, to *mapping) bool {
+	return v != nil && v.inTransaction && !v.settled && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time &&
+		(len(to.slos) > 0 || to.span && len(v.pauses) > 0)
+}
+
+// waited is the time that a sample of one of waitTimes measured. k6/ws books a session by its
+// start, which is that of its opening, and k6/websockets by its end.
+func (a *aggregate) waited(s *metrics.Sample, v *vu) span {
+	at, took := s.Time.Sub(a.t0), duration(s.Value)
+	if s.Metric.Name == sessionTime && slices.ContainsFunc(v.open, func(of span) bool { return of.from == at }) {
+		return span{at, at + took}
+	}
+	return span{at - took, at}
 }
 
 // judge counts a sample of an SLO, whether it violates the SLO as measured, and

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"assay.dev/assay/internal/load/sql"
+	"assay.dev/assay/internal/observe/collect/host"
 	"assay.dev/assay/internal/observe/collect/quota"
 	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/wire"
@@ -50,12 +51,16 @@ func (m *selfMeter) points() []metric.Point {
 	if rss, ok := residentBytes(); ok {
 		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerMemory), rss))
 	}
-	host := hostSeconds()
-	if m.host.known && host.known {
+	points = append(points, socketPoints(procfs.DefaultMountPoint)...)
+	if l := host.ReadLimits(); l.Descriptors > 0 {
+		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerDescriptors), float64(l.Descriptors)))
+	}
+	hostNow := hostSeconds()
+	if m.host.known && hostNow.known {
 		points = append(points,
-			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "steal"), max(0, host.stolen-m.host.stolen)),
-			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "idle"), max(0, host.idle-m.host.idle)),
-			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "other"), max(0, host.other-m.host.other)))
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "steal"), max(0, hostNow.stolen-m.host.stolen)),
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "idle"), max(0, hostNow.idle-m.host.idle)),
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "other"), max(0, hostNow.other-m.host.other)))
 	}
 	if s, ok := m.quota.Read(); ok {
 		points = append(points, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", m.source), s))
@@ -66,7 +71,28 @@ func (m *selfMeter) points() []metric.Point {
 			metric.GaugePoint(metric.Of(metric.WorkerClockDrift), m.clock.DriftMs),
 			metric.GaugePoint(metric.Of(metric.WorkerRoundTrip), m.clock.RoundTripMs))
 	}
-	m.cpu, m.queued, m.host = cpu, queued, host
+	m.cpu, m.queued, m.host = cpu, queued, hostNow
+	return points
+}
+
+// socketPoints are what is left for connections in this process's network namespace.
+func socketPoints(proc string) (points []metric.Point) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return nil
+	}
+	if low, high := host.PortRange(fs); low > 0 {
+		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerPorts), float64(high-low+1)))
+	}
+	stat, err := fs.NetSockstat() // connections of IPv6 are counted with those of IPv4
+	if err != nil {
+		return points
+	}
+	for _, p := range stat.Protocols {
+		if p.Protocol == "TCP" && p.TW != nil {
+			points = append(points, metric.GaugePoint(metric.Of(metric.WorkerTimeWait), float64(*p.TW)))
+		}
+	}
 	return points
 }
 

@@ -3,10 +3,10 @@ package k6
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"go.k6.io/k6/v2/metrics"
 
-	"assay.dev/assay/internal/load/answer"
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/load/sql"
 	"assay.dev/assay/internal/mask"
@@ -70,6 +70,7 @@ type mapping struct {
 	call     *call  // call that each sample belongs to; nil: none
 	sent     bool   // each is a statement, or an opening of a connection
 	message  bool   // each is a message of a WebSocket
+	waits    bool   // they are times for which the script waits
 	span     bool   // its samples are times of a part of the script, which may think
 	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run
@@ -107,7 +108,6 @@ type tagSet struct {
 	mappings []*mapping
 	status   string
 	redirect bool // the response is a redirect
-	crowded  bool // the generator had no memory for the response
 	class    int  // series of the class of its error, once one with these tags has failed; -1: not known yet
 	vu       *vu  // nil: the samples are of no VU
 	scenario string
@@ -154,8 +154,7 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			text, _ := ts.Tags.Get("error")
-			c.last = &tagSet{tags: ts.Tags, status: status, redirect: slices.Contains(redirects, status), crowded: text == answer.Crowded, class: -1}
+			c.last = &tagSet{tags: ts.Tags, status: status, redirect: slices.Contains(redirects, status), class: -1}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 				tagged, _ := ts.Tags.Get(scenarioTag)
@@ -188,6 +187,10 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	if name == metric.ErrorsByClass {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
 		return s
+	}
+	s.waits = slices.Contains(waitTimes, name)
+	if strings.HasPrefix(name, browserTimes) {
+		arrivals.Untimed()
 	}
 	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName
 	s.message = name == metrics.WSMessagesSentName || name == metrics.WSMessagesReceivedName

@@ -1,7 +1,10 @@
 package k6
 
 import (
+	"cmp"
 	"time"
+
+	"go.k6.io/k6/v2/metrics"
 
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/observe/metric"
@@ -14,7 +17,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		v = a.vu(t.VU)
 		defer v.end()
 	}
-	f, outcome := a.flows[t.Scenario], t.Outcome
+	f := a.flows[t.Scenario]
+	a.apportion(t, v, f)
+	outcome := t.Outcome
 	if v.failed && outcome == arrivals.Completed {
 		outcome = arrivals.Failed
 	}
@@ -23,8 +28,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	b := a.bucket(a.secondOf(t.Due))
 	latency := milliseconds(t.Latency)
-	b.observe(f.duration, latency)
-	b.count(f.outcomes[outcome], 1)
+	series := a.named(f, v.named)
+	b.observe(series.duration, latency)
+	b.count(series.outcomes[outcome], 1)
 	if outcome == arrivals.Completed {
 		a.bucket(a.secondOf(t.Due+t.Latency+t.Think)).count(f.ended, 1)
 		if v.classified {
@@ -41,6 +47,12 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		i := a.index.errorClass(t.Scenario, metric.AtClient, class)
 		b.count(i, 1)
 		v.noteError(i)
+	}
+	if v.timed {
+		b.observe(f.script, milliseconds(v.worked))
+	}
+	if t.Think > 0 {
+		b.observe(f.think, milliseconds(t.Think))
 	}
 	b.observe(f.lag, milliseconds(t.Lag))
 	b.observe(f.queueing, milliseconds(t.Queueing))
@@ -65,6 +77,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if outcome != arrivals.Completed {
 		b.count(f.undone, boolToFloat(!stillFailed))
 	}
+	if lack := cmp.Or(v.lack, v.lacked); outcome == arrivals.Failed && !stillFailed && lack != "" {
+		b.count(a.index.lackSeries(t.Scenario, lack), 1)
+	}
 	for _, i := range f.slos {
 		slo := &a.index.slos[i]
 		measured := outcome != arrivals.Completed || slo.Violates(latency)
@@ -77,10 +92,29 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	for _, total := range a.txnTotals {
 		*total++
 	}
-	a.example(b, f.duration, t, outcome, v)
+	a.example(b, series.duration, t, outcome, v)
 	if t.Interrupted { // k6 does not report a request that is open when the run ends
 		b.observe(f.open, milliseconds(t.Due+t.Latency+t.Think-v.last))
 	}
+}
+
+// furtherNames is in the place of names beyond MaxSeries, which have series together.
+const furtherNames = "\x00"
+
+// named are the series of transactions whose iteration has a name.
+func (a *aggregate) named(f *flow, name string) *namedSeries {
+	known, key, value := f.byName[name], "name", maskTag(name)
+	if known == nil && len(f.byName) > metric.MaxSeries {
+		known, name, key, value = f.byName[furtherNames], furtherNames, metric.OverflowLabel, "true"
+	}
+	if known == nil {
+		known = &namedSeries{duration: a.index.add(metric.Of(metric.TransactionDuration, "scenario", f.Scenario, key, value), metric.Histogram)}
+		for i, outcome := range metric.Outcomes {
+			known.outcomes[i] = a.index.add(metric.Of(metric.Transactions, "outcome", outcome, "scenario", f.Scenario, key, value), metric.Counter)
+		}
+		f.byName[name] = known
+	}
+	return known
 }
 
 // wakeups is the number of wake-ups per request that a generator short of CPU delays:
@@ -89,13 +123,13 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 const wakeups = 3
 
 // withoutGenerator is a transaction's latency without the generator's share: its lag at the
-// start, and its stalls while the transaction ran and did not pause.
+// start, the work of its script, and its stalls while the transaction ran and did not pause.
 func (a *aggregate) withoutGenerator(t *arrivals.Transaction, v *vu) time.Duration {
 	if t.Outcome == arrivals.Dropped {
 		return t.Latency
 	}
 	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency+t.Think
-	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, v.pauses, wakeups*(1+v.requests), a.now))
+	return max(0, t.Latency-t.Lag-a.excused(v, t.Stalls, start, end, v.pauses))
 }
 
 // maxRedirects is how many redirects k6 follows by default.
@@ -104,6 +138,7 @@ const maxRedirects = 10
 // vu is the state of a VU's current transaction.
 type vu struct {
 	scenario      string // scenario of the VU's transactions; empty: there was none
+	named         string // tag name of its iteration; empty: the script has set none
 	inTransaction bool
 	second        int64 // unix second in which it was scheduled
 	stalls        *arrivals.Stalls
@@ -116,16 +151,31 @@ type vu struct {
 	requests      int           // number of requests that have ended
 	redirects     int           // in a row
 	pauses        []arrivals.Pause
-	violated      []int // SLOs that it, or one of its requests, violates
-	erred         bool  // it has an error of a class
-	class         int   // series of the class of its first error
+	waits
+	working  []arrivals.Pause // times in which its script worked; known once it has ended
+	worked   time.Duration
+	timed    bool             // they are known
+	byScript time.Duration    // by how much the work of earlier transactions has delayed it
+	deferred []metrics.Sample // times of parts of it, which wait for its end
+	settled  bool             // nothing of it is deferred any more
+	lack     string           // class of the first error for which the generator is to blame
+
+	// Without the work of its script the VU would have been free at this instant; not known
+	// before its first transaction has ended.
+	served bool
+	free   time.Duration
+
+	violated []int // SLOs that it, or one of its requests, violates
+	erred    bool  // it has an error of a class
+	class    int   // series of the class of its first error
 }
 
 // requestResult is the outcome of a request.
 type requestResult struct {
 	failed      bool
 	excused     *int          // series of its excuse, as it has not failed although its status is a failure; nil: it has none
-	byGenerator bool          // it failed without a response while the generator stalled, or had no memory for the response
+	byGenerator bool          // it failed without a response while the generator stalled, or for what it lacks
+	lacked      string        // class of the latter; empty: none
 	stalled     time.Duration // time for which the generator stalled while it was open
 }
 
@@ -140,7 +190,9 @@ func (a *aggregate) vu(name string) *vu {
 }
 
 func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
-	*v = vu{scenario: t.Scenario, inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing, violated: v.violated[:0], pauses: v.pauses[:0]}
+	v.end()
+	v.scenario, v.inTransaction, v.second, v.stalls = t.Scenario, true, second, t.Stalls
+	v.last, v.byScript = t.Due+t.Lag+t.Queueing, v.queued(t)
 }
 
 // paused adds a pause of the script, which is not a part of what it measures.
@@ -149,11 +201,20 @@ func (v *vu) paused(p arrivals.Pause) {
 	v.last = max(v.last, p.To)
 }
 
-func (v *vu) end() { *v = vu{scenario: v.scenario, violated: v.violated[:0], pauses: v.pauses[:0]} }
+func (v *vu) end() {
+	v.waits.reset()
+	*v = vu{
+		scenario: v.scenario, violated: v.violated[:0], pauses: v.pauses[:0], deferred: v.deferred[:0],
+		waits: v.waits, working: v.working[:0], served: v.served, free: v.free,
+	}
+}
 
-// failedByGenerator reports whether a request failed, and the generator is to blame for each
-// that did.
-func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
+// failedByGenerator reports whether the generator is to blame for each request that failed, or
+// for an error that was not one of a request.
+func (v *vu) failedByGenerator() bool { return !v.systemFailed && (v.failed || v.lacked != "") }
+
+// lacks notes what the generator has not got; the first one counts.
+func (v *vu) lacks(class string) { v.lack = cmp.Or(v.lack, class) }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6
 // returns the last redirect as its response, and counts it as a success.

@@ -51,6 +51,9 @@ func Main(args []string) {
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.Register()
 	journey.Register(vus)
+	if w.wire != nil {
+		journey.Watch(vus, "k6/http", sql.ImportPath)
+	}
 	end := func(err error) {
 		// As k6 logs its errors, of which the coordinator reads the last.
 		fmt.Fprintf(os.Stderr, "time=%q level=error msg=%q\n", time.Now().Format(time.RFC3339), err.Error())

@@ -11,19 +11,20 @@ import (
 	"assay.dev/assay/internal/observe/database"
 )
 
-// Names of metrics. ErrorsMetric counts errors of connections and statements, with the tags
-// class and code.
+// ConnectingMetric and DurationMetric are times for which the script waits.
 const (
-	ErrorsMetric     = "sql_errors"
-	DurationMetric   = "sql_duration"
-	ConnectingMetric = "sql_connecting"
+	ConnectingMetric = "sql_connecting" // ms to open a connection, or to take it from a pool
+	DurationMetric   = "sql_duration"   // ms of a statement, with all of its rows
 )
+
+// ErrorsMetric counts errors of connections and statements, with the tags class and code.
+const ErrorsMetric = "sql_errors"
 
 // sqlMetrics are the metrics of the module. The tag name of sql_duration is exec, query,
 // begin, commit, rollback or prepare.
 type sqlMetrics struct {
-	connecting *metrics.Metric // ms to open a connection, or to take it from a pool
-	duration   *metrics.Metric // ms of a statement, with all of its rows
+	connecting *metrics.Metric
+	duration   *metrics.Metric
 	failed     *metrics.Metric // share of openings and statements that failed
 	errors     *metrics.Metric
 }
@@ -65,10 +66,11 @@ func (m *sqlMetrics) sent(vu modules.VU, of *metrics.Metric, what string, tags m
 	if failure != nil {
 		failed = 1
 	}
-	samples := metrics.Samples{sample(of, all, metrics.D(now.Sub(began))), sample(m.failed, all, failed)}
-	if failure != nil {
+	samples := metrics.Samples{sample(of, all, metrics.D(now.Sub(began)))}
+	if failure != nil { // before the rate: what failed, and of what, decides whose failure it is
 		samples = append(samples, sample(m.errors, all.With("class", failure.Class).With("code", failure.Code), 1))
 	}
+	samples = append(samples, sample(m.failed, all, failed))
 	metrics.PushIfNotDone(vu.Context(), state.Samples, samples)
 }
 

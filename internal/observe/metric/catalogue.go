@@ -87,10 +87,10 @@ func Variables(name string) []string { return variables[name] }
 var catalogue = []Descriptor{
 	// By the second in which the transaction was scheduled, unless stated otherwise.
 	{
-		Name: TransactionDuration, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, SLO: latencies,
+		Name: TransactionDuration, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: request, SLO: latencies,
 		Text: "time of each scheduled transaction, from its scheduled arrival to its end; if it timed out, until it ended or was interrupted; if it was dropped, the timeout as a lower bound",
 	},
-	{Name: Transactions, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "outcome"}, Text: "transactions by their outcome: completed, failed, timed_out, dropped"},
+	{Name: Transactions, Kind: Counter, Sources: byWorker, Labels: append(request, "outcome"), Text: "transactions by their outcome: completed, failed, timed_out, dropped"},
 	{Name: TransactionsScheduled, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "arrivals of the schedule"},
 	{Name: Violations, Kind: Counter, Sources: byWorker, Labels: perSLO, Text: "samples that violate an SLO (exact count)"},
 	{Name: ViolationsCleared, Kind: Counter, Sources: byWorker, Labels: perSLO, Text: "samples that violate an SLO even after subtracting the delay that the generator itself caused"},
@@ -119,7 +119,10 @@ var catalogue = []Descriptor{
 	{Name: GeneratorDisplaced, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "arrivals that the generator itself started later than the plan's limit, and that the system did not delay for longer"},
 	{Name: GeneratorStall, Kind: Counter, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time for which the generator was stalled, by its heartbeat"},
 	{Name: GeneratorDropped, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "dropped arrivals whose delay was caused more by the generator's lag than by queueing"},
-	{Name: GeneratorUndone, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions not completed because of the generator itself: dropped by its lag, or failed or timed out during a stall"},
+	{Name: GeneratorUndone, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions not completed because of the generator itself: dropped by its lag, failed or timed out during a stall or by the script's own work, or failed for what it lacks"},
+	{Name: GeneratorLacks, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "class"}, Text: "transactions that failed for what the generator's host has not got, by class: local ports, descriptors, memory, names that it cannot look up"},
+	{Name: ScriptTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time of each transaction in which its script neither waited for a request, a statement or a timer nor thought: JavaScript, and what k6 does for it; no data where the script uses what nobody times (browser, extensions)"},
+	{Name: ThinkTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "think time of each transaction that thought, which no latency counts; what it thought while a request was open is none"},
 	{Name: ArrivalQueueing, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "delay of the start because every VU was busy with the system under test"},
 
 	// By the second of measurement.
@@ -131,6 +134,9 @@ var catalogue = []Descriptor{
 	{Name: WorkerRequests, Kind: Counter, Sources: byWorker, Labels: []string{"host", "address"}, Text: "HTTP requests of the worker that had a connection, by name and address of the host"},
 	{Name: WorkerResolved, Kind: Counter, Sources: byWorker, Labels: []string{"host", "address"}, Text: "look-ups by the worker in which a name had the address, every 5 s"},
 	{Name: WorkerMemory, Kind: Gauge, Unit: "By", Sources: byWorker, Text: "resident memory of the worker"},
+	{Name: WorkerTimeWait, Kind: Gauge, Sources: byWorker, Text: "connections in TIME_WAIT in the network namespace of the worker, each of which holds a local port"},
+	{Name: WorkerPorts, Kind: Gauge, Sources: byWorker, Text: "local ports in the network namespace of the worker (net.ipv4.ip_local_port_range)"},
+	{Name: WorkerDescriptors, Kind: Gauge, Sources: byWorker, Text: "limit on open files of the worker"},
 	{Name: WorkerClockOffset, Kind: Gauge, Unit: "ms", Sources: byWorker, Text: "by how much the clock of the worker's machine is ahead of the coordinator's; corrected at the start"},
 	{Name: WorkerClockDrift, Kind: Gauge, Unit: "ms", Sources: byWorker, Text: "change of worker_clock_offset since the start, which is not corrected"},
 	{Name: WorkerRoundTrip, Kind: Gauge, Unit: "ms", Sources: byWorker, Text: "shortest of the last eight round trips from the worker to the coordinator"},
@@ -283,21 +289,21 @@ var catalogue = []Descriptor{
 	// Judged over the whole run, as the ledger is.
 	{
 		Name: RecoveryTime, Kind: Histogram, Unit: "ms", Sources: byCoordinator, SLO: recoveries, Key: "faults",
-		Text: "time from each fault that the run injected, and from its end, until the SLOs held again for 5 s; unbounded if they did not until the end of the load",
+		Text: "time from each fault that the run injected, and from its end, from when on the SLOs held again, until the next one or the end of the load; unbounded if they did not",
 	},
 	{Name: Invariants, Kind: Counter, Sources: byCoordinator, SLO: invariants, Key: "invariants", Text: "violated: invariants of the profile that did not hold in the database after the load"},
 
 	{
 		Name: Goodput, Kind: Rate, Sources: byStages, SLO: goodputs,
-		Text: "transactions per second that completed within the latency SLO in an overload stage, as a share of the target rate",
+		Text: "transactions per second that completed within the latency SLO in an overload stage, as a share of the target rate; that of an outage in it, if there was one",
 	},
 	{
 		Name: SettleTime, Kind: Histogram, Unit: "ms", Sources: byStages, SLO: recoveries,
-		Text: "time from the end of each overload until the latency SLOs held again for 10 s; unbounded if they did not until the load next rose, or ended",
+		Text: "time from the end of each overload from when on the latency SLOs held again, until the load next rose, or ended; unbounded if they did not",
 	},
 	{
 		Name: TimeToScale, Kind: Histogram, Unit: "ms", Sources: byStages, SLO: recoveries,
-		Text: "time from each step up to a judged rate until the latency SLOs held for 10 s; unbounded if they did not until the load next rose, or ended",
+		Text: "time from each step up to a judged rate from when on the latency SLOs held, until the load next rose, or ended; unbounded if they did not",
 	},
 
 	// Computed while the run goes on: no frame has them.

@@ -22,6 +22,7 @@ const (
 	ErrorConnectTimeout  = "connect timeout"
 	ErrorOpenFiles       = "too many open files"
 	ErrorNoPort          = "no free local port"
+	ErrorNoMemory        = "no memory for a connection" // in the generator's host
 	ErrorUnreachable     = "unreachable"
 	ErrorDNS             = "DNS"
 	ErrorTLS             = "TLS"
@@ -51,3 +52,7 @@ const (
 	ErrorTooManyPrepared = "too many prepared statements"
 	ErrorOther           = "other"
 )
+
+// Lacks are the classes of errors for which the generator is to blame: what its own process or
+// host has not got, or the names that it cannot look up.
+var Lacks = []string{ErrorNoPort, ErrorOpenFiles, ErrorNoMemory, ErrorAnswers, ErrorDNS}

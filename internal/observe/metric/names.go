@@ -46,6 +46,9 @@ const (
 	GeneratorStall     = "generator_stall"
 	GeneratorDropped   = "generator_dropped"
 	GeneratorUndone    = "generator_undone"
+	GeneratorLacks     = "generator_lacks"
+	ScriptTime         = "script_time"
+	ThinkTime          = "think_time"
 	ArrivalQueueing    = "arrival_queueing"
 
 	WorkerCPU      = "worker_cpu_seconds"
@@ -58,6 +61,9 @@ const (
 	WorkerRequests    = "worker_requests"
 	WorkerResolved    = "worker_resolved"
 	WorkerMemory      = "worker_memory_bytes"
+	WorkerTimeWait    = "worker_time_wait"
+	WorkerPorts       = "worker_ports"
+	WorkerDescriptors = "worker_descriptors"
 
 	WorkerClockOffset = "worker_clock_offset"
 	WorkerClockDrift  = "worker_clock_drift"

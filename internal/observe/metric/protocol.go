@@ -116,6 +116,8 @@ func Classes(name string) []string {
 		return []string{"check", "group", "name"}
 	case name == GroupDuration:
 		return []string{"group", "name"}
+	case name == TransactionDuration: // the name of its iteration
+		return []string{"name"}
 	case known && !d.From(SourceK6):
 		return nil
 	}

@@ -18,6 +18,7 @@ type transactionSums struct {
 	scheduled, ended, notDone     float64
 	completed, dropped            float64
 	displaced, late, lost, undone float64
+	lacked                        float64
 }
 
 // sloSums are what a frame says of an SLO: its counters; and the samples of its metric, with
@@ -182,7 +183,7 @@ func (c *Checker) addRate(of string, p metric.Point, n float64) {
 func (c *Checker) addTransactions(p metric.Point) {
 	switch p.Series.Name {
 	case metric.TransactionDuration, metric.GeneratorLag, metric.ArrivalQueueing, metric.TransactionsScheduled, metric.Transactions,
-		metric.GeneratorDisplaced, metric.GeneratorDropped, metric.GeneratorUndone:
+		metric.GeneratorDisplaced, metric.GeneratorDropped, metric.GeneratorUndone, metric.GeneratorLacks:
 	default:
 		return
 	}
@@ -219,6 +220,8 @@ func (c *Checker) addTransactions(p metric.Point) {
 		t.lost += p.Value
 	case metric.GeneratorUndone:
 		t.undone += p.Value
+	case metric.GeneratorLacks:
+		t.lacked += p.Value
 	}
 }
 
@@ -241,6 +244,8 @@ func (t *transactionSums) check() error {
 		return fmt.Errorf("the generator has lost %g arrivals, and %g were dropped", t.lost, t.dropped)
 	case t.undone > t.notDone:
 		return fmt.Errorf("%g transactions were not completed because of the generator, and %g were not completed", t.undone, t.notDone)
+	case t.lacked > t.undone:
+		return fmt.Errorf("%g transactions failed for what the generator lacks, and %g were not completed because of it", t.lacked, t.undone)
 	}
 	return nil
 }

@@ -176,8 +176,8 @@ func TestCloseAtEveryRate(t *testing.T) {
 			t.Errorf("%s", d.Sentence)
 			continue
 		}
-		if low := d.Lower; low != nil && Width(*low, capacity) <= goal.Width {
-			continue // decided by longer trials
+		if low := d.Lower; low != nil && *low >= capacity*3/4 {
+			continue // most rates are decided by longer trials
 		}
 		if z := d.Undecided; d.State != Undecided || d.ExitCode() != 4 || z == nil || Width(z.To, capacity) > goal.Width || !strings.Contains(d.Sentence, "undecided from") {
 			t.Errorf("%s: %s", d.State, d.Sentence)

@@ -24,7 +24,7 @@ func Faults(c certificate.Certificate) page.Block {
 		name = spec.NameOf(f.Flow, name)
 		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), quantity.Count(f.Scheduled), quantity.Count(f.NotCompleted)))
 	}
-	return listed("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs for 5 s, so that the first success may be later. Arrived and not completed: transactions until then."))
+	return listed("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs, until the next fault or the end, so that the first success may be later. Arrived and not completed: transactions until then."))
 }
 
 // loadChanges lists the overloads and steps in load, and how fast the system got over them.
@@ -34,7 +34,7 @@ func loadChanges(c certificate.Certificate) page.Block {
 		name := spec.NameOf(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
 		t.Rows = append(t.Rows, page.Cells(name, l.At.UTC().Format("15:04:05"), after(l.SettledMs), quantity.Count(l.Scheduled), quantity.Count(l.NotCompleted)))
 	}
-	return listed("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for 10 s, known to a second. Arrived and not completed: transactions until then, those of the second itself included."))
+	return listed("Changes in load", t, note("Settled: time from the end of the overload, or from the step, from when on those that arrived kept the latency SLOs until the load rose or ended, known to a second. Arrived and not completed: transactions until then, those of the second itself included."))
 }
 
 // flows lists the flows of the profile, with the verdict on each.

@@ -184,3 +184,12 @@ func handshake(ctx context.Context, target *url.URL) (ms float64, ok bool) {
 	})
 	return ms, ok && err == nil
 }
+
+// PortRange is the range of local ports of this process's network namespace; 0: unknown.
+func PortRange(proc procfs.FS) (low, high int) {
+	ends, err := proc.SysctlInts("net/ipv4/ip_local_port_range")
+	if err != nil || len(ends) != 2 || ends[0] > ends[1] {
+		return 0, 0
+	}
+	return ends[0], ends[1]
+}
