@@ -27,12 +27,12 @@ func newExperiment() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "experiment FILE",
 		Short: "Run a profile under variants, interleaved, and measure their effect",
-		Long: `Experiment runs one profile under the variants of FILE, interleaved (A B, B A, A B,
-...), with the number of pairs fixed beforehand by FILE or --pairs, and one seed per
-pair. It reports the effect on each metric: changed, equivalent or undetermined. A
-cause is confirmed only if p99 and the database's time in a class of waits both fall
-at the same load. If FILE says so, it then searches for the highest rate of every
-variant within the SLOs, by interleaved trials.
+		Long: `Experiment runs one profile under the variants of FILE, in pairs whose order is drawn
+from the seed, with the number of pairs fixed beforehand by FILE or --pairs, and one
+seed per pair. It reports the effect on each metric: changed, equivalent or
+undetermined. A cause is confirmed only if p99 and the database's time in a class of
+waits both fall at the same load. If FILE says so, it then searches for the highest
+rate of every variant within the SLOs, by interleaved trials.
 
 Variants set global variables, execute statements, start the local stack's server
 or service with other options, run a command, or add readers of the binlog. Changes

@@ -35,8 +35,8 @@ the ratio of B to A with its 95 % confidence interval. A and B are run folders, 
 folders of run folders.
 
 The unit is the run: two single runs give a ratio, and no conclusion. Make at
-least 6 pairs of runs, interleaved (A B, B A, A B, ...), and fix their number
-beforehand. Interleaved runs are compared in pairs, others as two groups.
+least 6 pairs of runs, fix their number beforehand, and draw the order of each
+pair. Interleaved runs are compared in pairs, others as two groups.
 
 changed        the interval lies outside the tolerance, and the test (Wilcoxon's
                signed-rank, or Mann-Whitney), adjusted for all metrics, agrees

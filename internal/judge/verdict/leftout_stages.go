@@ -30,7 +30,7 @@ func stageName(of plan.Plan, i int) string {
 }
 
 // unjudgedStages are the stages of the load that no window judges, and what workers did after its
-// end. They weigh where they break an SLO and the judged windows do not. How long a transaction takes does not: before the first
+// end. They weigh where they break an SLO. How long a transaction takes does not: before the first
 // window, where a system is still cold, on the way to an overload and in it, and while settle_time
 // or time_to_scale judge that.
 func unjudgedStages(p *part) (all []certificate.Omission) {
@@ -49,7 +49,7 @@ func unjudgedStages(p *part) (all []certificate.Omission) {
 		over := s.Name == plan.Overload || i+1 < len(e.plan.Stages) && e.plan.Stages[i+1].Name == plan.Overload
 		if broken := brokenIn(o, cold || over || p.recovers(span)); broken != "" {
 			found.What += ", which breaks " + broken
-			found.Weighs = !failed(p)
+			found.Weighs = true
 		}
 		all = append(all, found)
 	}
@@ -128,6 +128,6 @@ func inRecoveries(p *part) []certificate.Omission {
 	return []certificate.Omission{{
 		What:    "recoveries in judged windows, which " + joinAnd(names) + " and none of the other SLOs on transactions and requests judge",
 		Seconds: new(float64(o.seconds)), Transactions: new(o.scheduled.n), Failed: new(o.notCompleted()),
-		Weighs: brokenIn(o, false) != "" && !failed(p),
+		Weighs: brokenIn(o, false) != "",
 	}}
 }
