@@ -13,6 +13,7 @@ const (
 	MaxDelayMs      = 5000              // longest time that a report of a worker may take to reach the record (ours)
 	UnlikeFactor    = 2                 // between a worker's p95 and the median p95 of the others (ours)
 	MaxDrift        = 0.1               // largest drift of latency over a judged window, as a share of its mean (ours)
+	MaxSilent       = 0.01              // share of the transactions that may send nothing: the planned load was not offered (ours)
 	MaxBehind       = 0.01              // share of a window's arrivals by which completions may fall behind the schedule (ours)
 )
 

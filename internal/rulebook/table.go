@@ -16,6 +16,7 @@ const (
 	Window         = "window"
 	WarmUp         = "warm-up"
 	Accounted      = "accounted"
+	Script         = "script"
 	CPUThrottled   = "cpu-throttled"
 	GeneratorDrops = "generator-drops"
 	Offered        = "offered"
@@ -99,6 +100,11 @@ var table = []Rule{
 		Source: "TPC-E",
 	},
 	{
+		ID: Script, What: "The script sends something in each transaction, and throws no error of its own: none before it has sent anything, and no TypeError or the like where every request succeeded", Limit: fmt.Sprintf("%g %% of the transactions without anything sent", 100*MaxSilent), Unit: "transactions", Effect: invalid + " where these decide the verdict; else a limitation with their number", EachFlow: true,
+		Advice: "Mend the script: run it once against the target with `assay k6 run`, and give it what it needs (env of the profile).",
+		Source: "ours",
+	},
+	{
 		ID: CPUThrottled, What: "No CPU quota stopped the workers", Limit: fmt.Sprintf("%g %% of the time", 100*MaxTaken), Unit: "share", Effect: limitation + "; INVALID where the generator's own delay breaks another rule, of which it is the cause", Blames: Generator,
 		Advice: "Remove the CPU limit of the workers' pods or containers (limits.cpu, docker --cpus), or give each worker more CPU.",
 		Source: "ours (Linux cpu.stat)",
@@ -169,7 +175,7 @@ var table = []Rule{
 		Source: "SPECjbb2015 (status pings)",
 	},
 	{
-		ID: Data, What: "Every SLO has data in the judged window, and the scenario sends something", Limit: "no SLO without data", Unit: "SLOs", Effect: invalid + ", unless the system's failure is certain all the same", EachFlow: true,
+		ID: Data, What: "Every SLO has data in the judged window", Limit: "no SLO without data", Unit: "SLOs", Effect: invalid + ", unless the system's failure is certain all the same", EachFlow: true,
 		Advice: "Check the metric's name and labels against what the scenario sends, or remove the SLO.",
 		Source: "k6 (it lets empty metrics pass)",
 	},

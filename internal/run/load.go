@@ -273,7 +273,7 @@ func (c *crew) facts(ctx context.Context) (all []record.Worker) {
 		pods = w.Pods(ctx)
 	}
 	for i, e := range c.coordinator.Exits() {
-		w := record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged}
+		w := record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged, Thrown: e.Thrown}
 		if i < len(c.joined) { // a continued run does not know
 			if pod, known := pods[c.joined[i].Machine.Pod]; known {
 				w.Pod = &pod

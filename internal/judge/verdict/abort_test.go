@@ -46,7 +46,7 @@ func TestAbortedAfterTheWindows(t *testing.T) {
 	c.Run.Facts.Stopped = "aborted to protect the target: http_req_failed rate>0.5 for 5s"
 	c.Run.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 5s", Limit: 0.5, From: end - 5, To: end}
 	v := Judge(c.Record())
-	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "stopped after its judged windows: aborted to protect the target") {
+	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "after the judged windows: the run was stopped: aborted to protect the target") {
 		t.Errorf("%s: %s; %q", v.Outcome, v.Claim, v.Limitations)
 	}
 }

@@ -21,6 +21,8 @@ var omissions = []omission{
 	{reason: "unjudged-stage", of: unjudgedStages},
 	{reason: "recoveries", of: inRecoveries},
 	{reason: "foreign-points", of: foreignLeftOut, run: true},
+	{reason: "after-the-window", of: endedBadly, run: true},
+	{reason: "script-errors", of: scriptErrors},
 	{reason: "excused-responses", of: excusedResponses},
 	{reason: "caught-errors", of: caughtErrors},
 	{reason: "no-request", of: silentTransactions},

@@ -35,6 +35,7 @@ var checks = map[string]check{
 	rulebook.Window:         windowLength,
 	rulebook.WarmUp:         warmUp,
 	rulebook.Accounted:      accounted,
+	rulebook.Script:         script,
 	rulebook.CPUThrottled:   cpuThrottled,
 	rulebook.GeneratorDrops: generatorDrops,
 	rulebook.Offered:        offered,

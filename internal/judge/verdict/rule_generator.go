@@ -63,7 +63,11 @@ func generatorLag(p *part) Rule {
 	r.Detail = fmt.Sprintf("the generator started transactions %s ms late at p99, and was stalled for %s of the time",
 		number(p99), percent(stalledMs/1000/float64(max(1, p.seconds*int64(max(1, len(p.plan.Workers)))))))
 	var hidden, shared []string
+	own := failedByScript(p.evidence) + silentIn(p.evidence, metric.Completed, metric.TimedOut)
 	for _, s := range p.slos {
+		if byScript(s, own) { // the rule script is about it
+			continue
+		}
 		if s.HiddenByGenerator {
 			hidden = append(hidden, s.generatorShare())
 		} else if s.Cleared != nil && s.possibleViolations() > *s.Cleared {

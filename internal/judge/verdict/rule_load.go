@@ -58,11 +58,8 @@ func complete(p *part) Rule {
 		problem = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), planned)
 	case ran < neededEnd(p.evidence):
 		problem = fmt.Sprintf("the run ended %s s after its start, %s", number(ran.Seconds()), beyondWindows(p.evidence))
-	case p.stoppedEarly() && p.Facts.Aborted != nil:
-		r.Detail = "the run was stopped after its judged windows: " + why
-		r.Limitation = r.Detail
-	case p.stoppedEarly():
-		r.Detail = "the run was stopped after its judged windows"
+	default:
+		afterWindows(p.evidence, &r)
 	}
 	if problem != "" {
 		r.Outcome, r.Detail, r.Advice = Invalid, problem, "Run again, to the end of the hold window."

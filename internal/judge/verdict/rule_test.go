@@ -195,7 +195,7 @@ func TestWhatTheRulesAllow(t *testing.T) {
 					}
 				}
 			}
-		}, ""},
+		}, "after the judged windows: the run was stopped: interrupted"},
 		"cold start": {"warm-up", func(c *synthetic.Case) {
 			p := synthetic.Profile()
 			p.Flows[0].Load.Warmup, p.Flows[0].Load.Baseline.For, p.Flows[0].Load.Ramp = 0, 0, 0

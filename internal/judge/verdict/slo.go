@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"assay.dev/assay/certificate"
-	"assay.dev/assay/internal/observe/metric"
 	"assay.dev/assay/internal/spec"
 )
 
@@ -46,7 +45,7 @@ func judgeSLOs(p *part) (all []SLO) {
 	}
 	if len(p.flows) == 0 {
 		throughput := judgeThroughput(p.evidence)
-		if p.aborted == nil && throughput.Outcome == Fail && sentAnything(p.evidence) && !p.stoppedEarly() {
+		if p.aborted == nil && throughput.Outcome == Fail && sentNothing(p.evidence) == 0 {
 			undecided = []Outcome{Invalid}
 		}
 		all = append(all, throughput)
@@ -60,25 +59,6 @@ func judgeSLOs(p *part) (all []SLO) {
 		all = append(all, judgeAbort(p.aborted))
 	}
 	return all
-}
-
-// sentAnything reports whether any transaction sent anything to the system in the
-// judged windows or later: a script that throws before its first request shows nothing
-// of the system. Data sent to a system that never answers are reported only when the
-// transactions time out, which may be after the window. Data sent by setup() have no
-// scenario and do not count.
-func sentAnything(e *evidence) bool {
-	for _, s := range e.Timeline.Series(metric.DataSent) {
-		if scenario := s.Label("scenario"); scenario != "" {
-			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), sinceFirstWindow(e)); n > 0 {
-				return true
-			}
-		}
-	}
-	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, sinceFirstWindow(e)); n > 0 {
-		return true
-	}
-	return slices.ContainsFunc(metric.Protocols, func(of *metric.Protocol) bool { return e.tally(of.Failed+metric.RateTotal, nil).n > 0 })
 }
 
 func newSLO(s spec.SLO, unit string) SLO {

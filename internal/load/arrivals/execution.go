@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +41,7 @@ type execution struct {
 	counter  *lib.SegmentedIndex
 	closed   *lib.SegmentedIndex // numbers of transactions of the closed model
 	err      error
-	running  map[*Transaction]bool // transactions that have begun and not ended
+	running  map[*Transaction]*Pauses // of the VU, by the transactions that have begun and not ended
 }
 
 func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer) *execution {
@@ -52,7 +52,7 @@ func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExe
 		closed:   lib.NewSegmentedIndex(e.state.ExecutionTuple),
 		marks:    e.config.marks.Scenario(e.config.Name),
 		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
-		running:  map[*Transaction]bool{},
+		running:  map[*Transaction]*Pauses{},
 	}
 	r.stalls.lastBeat = time.Since(t0)
 	return r
@@ -194,7 +194,7 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	t.Trace = r.marks.Begin(t.VU, number)
 	r.out <- (*TransactionStart)(t)
 	r.mu.Lock()
-	r.running[t] = true
+	r.running[t] = pauses
 	r.mu.Unlock()
 	err := runOnce(vu)
 	if !r.ended(t) {
@@ -202,9 +202,10 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	}
 	end := time.Now()
 	t.Trace.End()
+	t.Silent = pauses.sends.nothing()
 	t.Think = pauses.took
 	t.Latency = end.Sub(r.t0) - t.Due - t.Think
-	interrupted := r.ctx.Err() != nil
+	interrupted, text, abort := r.ctx.Err() != nil, "", false
 	if interrupted && t.Due > r.stopped() {
 		return
 	}
@@ -215,14 +216,21 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	case err != nil:
 		t.Outcome = Failed
 	}
+	if err != nil && !interrupted {
+		text, abort = describe(err)
+		t.OwnError = ownError.MatchString(text)
+	}
 	r.report(t, end)
 	if interrupted {
 		r.executor.state.AddInterruptedIterations(1)
 		return
 	}
 	r.executor.state.AddFullIterations(1)
-	if err != nil {
-		r.logException(err)
+	switch {
+	case abort:
+		r.fail(err)
+	case err != nil:
+		r.logException(text)
 	}
 }
 
@@ -230,7 +238,7 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 func (r *execution) ended(t *Transaction) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ran := r.running[t]
+	_, ran := r.running[t]
 	delete(r.running, t)
 	return ran
 }
@@ -240,15 +248,15 @@ func (r *execution) ended(t *Transaction) bool {
 func (r *execution) abandon() {
 	r.fail(errStuck)
 	r.mu.Lock()
-	stuck := slices.Collect(maps.Keys(r.running))
+	stuck := maps.Clone(r.running)
 	clear(r.running)
 	r.mu.Unlock()
 	end := time.Now()
-	for _, t := range stuck {
+	for t, pauses := range stuck {
 		if t.Due > r.stopped() {
 			continue
 		}
-		t.Outcome, t.Interrupted, t.Latency = TimedOut, true, end.Sub(r.t0)-t.Due
+		t.Outcome, t.Interrupted, t.Latency, t.Silent = TimedOut, true, end.Sub(r.t0)-t.Due, pauses.sends.nothing()
 		r.report(t, end)
 	}
 }
@@ -274,13 +282,13 @@ func runOnce(vu lib.ActiveVU) (err error) {
 // maxLogged bounds the worker's log: a script may throw at every transaction.
 const maxLogged = 1000
 
+// ownError is how the text of an error begins that JavaScript itself throws: a mistake of the
+// script, however the system answered. A SyntaxError is not: it is thrown by JSON.parse of an
+// answer.
+var ownError = regexp.MustCompile(`^(Uncaught \(in promise\) )?(TypeError|ReferenceError|RangeError|URIError|EvalError)\b`)
+
 // logException logs a script's exception as k6's own executors do.
-func (r *execution) logException(err error) {
-	text, abort := describe(err)
-	if abort {
-		r.fail(err)
-		return
-	}
+func (r *execution) logException(text string) {
 	switch n := r.exceptions.Add(1); {
 	case n > maxLogged:
 	case n == maxLogged:

@@ -164,7 +164,12 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			break
 		}
 		name := strconv.FormatUint(vu.GetID(), 10)
-		pauses, forget := r.newPauses(vu.GetID(), name)
+		sends, err := watchSending(vu)
+		if err != nil {
+			r.fail(err)
+			break
+		}
+		pauses, forget := r.newPauses(vu.GetID(), name, sends)
 		if err := (watcher{pauses, r.out}).watch(vu); err != nil {
 			forget()
 			r.fail(err)

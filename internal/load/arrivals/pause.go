@@ -17,6 +17,7 @@ type Pauses struct {
 	scenario, vu string
 	t0           time.Time
 	limit        time.Duration // longest think time that a transaction may ask for
+	sends        *sending      // what the VU sends; nil: not known
 	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
 	// sent counts the HTTP requests of the current transaction, timers those that have not fired.
 	sent, timers atomic.Int64
@@ -25,6 +26,7 @@ type Pauses struct {
 // begin begins a transaction.
 func (p *Pauses) begin() {
 	p.asked, p.took = 0, 0
+	p.sends.note(false)
 	p.sent.Store(0)
 	p.timers.Store(0)
 }
@@ -47,7 +49,7 @@ func PausedIn(pauses []Pause, from, to time.Duration) (d time.Duration) {
 	return d
 }
 
-// VUs are the pauses of all VUs of a process that serve a schedule.
+// VUs are the pauses of all VUs of a process that serve a schedule, and what these send.
 type VUs struct{ all sync.Map } // *Pauses by the VU's number
 
 // Pauses are those of a VU by its number; nil if it serves no schedule.
@@ -58,9 +60,9 @@ func (v *VUs) Pauses(number uint64) *Pauses {
 }
 
 // newPauses makes those of a VU, which its script finds until remove is called.
-func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
+func (r *execution) newPauses(number uint64, vu string, sends *sending) (p *Pauses, remove func()) {
 	c := r.executor.config
-	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think}
+	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think, sends: sends}
 	c.process.vus.all.Store(number, p)
 	return p, func() { c.process.vus.all.Delete(number) }
 }

@@ -38,6 +38,8 @@ type Transaction struct {
 	Lag         time.Duration     // delay of its start that the generator caused
 	Queueing    time.Duration     // delay of its start because every VU was busy
 	Interrupted bool              // it was still running when the run ended
+	Silent      bool              // it has begun to send nothing, unless k6 reports bytes of it
+	OwnError    bool              // the script threw an error of its own, such as a TypeError
 	Stalls      *Stalls           // stalls of the generator
 	Trace       *mark.Transaction // marks of its requests; nil: none
 

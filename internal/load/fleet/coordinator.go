@@ -83,6 +83,7 @@ type Exit struct {
 	Status string // "0", "1", "signal: killed", "lost", ...
 	Error  string // last error in its log, if it failed, or what the worker itself could not do
 	Logged string // first error or warning of its log
+	Thrown string // first exception of the script in its log
 }
 
 // Lost is the status of a worker that was not heard from any more.

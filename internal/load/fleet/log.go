@@ -84,7 +84,7 @@ func (c *Coordinator) endLog(number int) {
 func (c *Coordinator) explain(number int, e *Exit) {
 	c.endLog(number)
 	head, tail := ends(c.logPath(number))
-	e.Logged = FirstProblem(head)
+	e.Logged, e.Thrown = FirstProblem(head), FirstException(head)
 	if code, err := strconv.Atoi(e.Status); err == nil && code != 0 && e.Error == "" {
 		e.Error = LastError(tail)
 	}

@@ -243,6 +243,7 @@ func reason(err error) string {
 var (
 	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
 	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
+	logThrown  = regexp.MustCompile(`(?m)^.*level=error msg=("(?:[^"\\]|\\.)*"|\S+).* source=stacktrace`)
 	// What Go writes before the stacks of a process that it ends.
 	goEnd = regexp.MustCompile(`(?m)^((?:panic|fatal error|SIG[A-Z]+): .{0,200})`)
 	// The first frame of a stack trace that is in a file.
@@ -284,6 +285,15 @@ func FirstProblem(log []byte) string {
 			text += ": " + oneLine(unquote(m[2]))
 		}
 		return text
+	}
+	return ""
+}
+
+// FirstException returns the first exception of the script in a log of k6, in the form of
+// LastError.
+func FirstException(log []byte) string {
+	if m := logThrown.FindSubmatch(mask.Bytes(log)); m != nil {
+		return oneLine(unquote(m[1]))
 	}
 	return ""
 }

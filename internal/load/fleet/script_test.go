@@ -32,6 +32,21 @@ func TestFirstProblem(t *testing.T) {
 	}
 }
 
+// The first exception of the script is found behind other problems, and without a log there is
+// none.
+func TestFirstException(t *testing.T) {
+	log := `time="2026-11-21T03:56:21Z" level=warning msg="Request Failed" error="Get \"http://127.0.0.1:1/\": connection refused"
+time="2026-11-21T03:56:21Z" level=error msg="no exception"
+time="2026-11-21T03:56:22Z" level=error msg="Uncaught (in promise) TypeError: Cannot read property 'id' of undefined\n\tat default (file:///srv/pay.js:2:47(2))\n" executor=assay-arrivals scenario=pay source=stacktrace
+time="2026-11-21T03:56:23Z" level=error msg="Error: later\n" source=stacktrace`
+	if got, want := fleet.FirstException([]byte(log)), "Uncaught (in promise) TypeError: Cannot read property 'id' of undefined (pay.js:2:47)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := fleet.FirstException(nil); got != "" {
+		t.Errorf("%q of an empty log", got)
+	}
+}
+
 // What is rewritten or cut is masked before: the rest of a secret is no secret that is known.
 func TestLogsHoldNoPartOfASecret(t *testing.T) {
 	mask.Add("p@ss/w0rdlongpart")

@@ -62,7 +62,8 @@ type flow struct {
 // txnSeries are the series of transactions.
 type txnSeries struct {
 	scheduled, ended, lag, displaced, lost, undone, queueing, stall, open int
-	caught, silent, unheard, script, think                                int
+	caught, silent, unheard, script, think, scriptFailed                  int
+	unsent                                                                [4]int
 }
 
 // namedSeries are the series of transactions with one name.
@@ -97,13 +98,16 @@ func (a *aggregate) newFlow(number int, s Flow) *flow {
 	f.txnSeries = txnSeries{
 		scheduled: counter(metric.TransactionsScheduled),
 		ended:     counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
-		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
+		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone), scriptFailed: counter(metric.ScriptFailed),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 		caught: counter(metric.ExcusedTransactions, "reason", metric.CaughtError), silent: counter(metric.ExcusedTransactions, "reason", metric.NoRequest),
 		unheard: counter(metric.ExcusedTransactions, "reason", metric.NoMessage),
 		script:  hist(metric.ScriptTime), think: hist(metric.ThinkTime),
 	}
 	a.named(f, "")
+	for i, name := range metric.Outcomes {
+		f.unsent[i] = counter(metric.TransactionsUnsent, "outcome", name)
+	}
 	for i, slo := range a.index.slos {
 		if slo.OfTransactions() && slo.scenario == s.Scenario {
 			f.slos = append(f.slos, i)

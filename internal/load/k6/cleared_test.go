@@ -71,6 +71,10 @@ func TestViolationsCleared(t *testing.T) {
 			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},
 			undone: true,
 		},
+		"failed without an answer for long, stopped for a moment": {
+			txn: arrivals.Transaction{Scenario: "payment", Latency: 2000 * ms}, taken: 1990 * ms, failed: true, silent: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
+		},
 		"failed for want of memory": {
 			txn: arrivals.Transaction{Scenario: "payment", Latency: 100 * ms}, taken: 90 * ms, failed: true, error: answer.Crowded,
 			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},

@@ -38,7 +38,7 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 		v.open, v.calls = lengthened(v.open, span{end - took, end}), v.calls || of != metric.HTTP
 		r.stalled = v.stalls.Share(end-took, end, nil, wakeups, a.now)
 		if r.failed {
-			a.blame(of, v, tags, &r)
+			a.blame(of, v, tags, took, &r)
 		}
 		if v.request(end, r, tags.redirect && !a.redirects) {
 			i := a.index.errorClass(tags.scenario, metric.AtClient, metric.ErrorRedirects)
@@ -67,9 +67,10 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 }
 
 // blame tells whether the generator is to blame for a failed request of a transaction: what it
-// has not got, or a stall of its without which there may have been an answer. k6 does not say
+// has not got, or a stall of its, for a tenth of the time or more, without which there may have been
+// an answer. k6 does not say
 // what a call of other protocols than HTTP failed of, but its connection has failed before it.
-func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, r *requestResult) {
+func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, took time.Duration, r *requestResult) {
 	unanswered := slices.Contains(of.Unanswered, tags.status)
 	class := a.index.series[a.index.requestClass(tags, of)].Label("class")
 	switch {
@@ -79,7 +80,7 @@ func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, r *requestRe
 		r.lacked = v.lacked
 	}
 	v.lacked = ""
-	r.byGenerator = r.lacked != "" || r.stalled > 0 && unanswered
+	r.byGenerator = r.lacked != "" || r.stalled > 0 && 10*r.stalled >= took && unanswered
 	v.lacks(r.lacked)
 }
 
@@ -112,6 +113,8 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		if s.Metric.Name == metric.IterationDuration {
 			v.named = a.index.last.get("name")
 		}
+		v.bytes = v.bytes || to.sends && value > 0
+		v.checkFailed = v.checkFailed || to.check && value == 0
 	}
 	if v != nil {
 		v.sent = v.sent || to.sent

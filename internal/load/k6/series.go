@@ -72,6 +72,8 @@ type mapping struct {
 	message  bool   // each is a message of a WebSocket
 	waits    bool   // they are times for which the script waits
 	span     bool   // its samples are times of a part of the script, which may think
+	sends    bool   // its samples tell that something was sent
+	check    bool   // of the script
 	measured bool   // by k6 itself: a script that adds samples would change what they are of
 	total    *int64 // samples of the series' name, over the whole run
 }
@@ -188,6 +190,8 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
 		return s
 	}
+	s.sends = name == metric.DataSent || strings.HasPrefix(name, "browser_")
+	s.check = name == metric.Checks
 	s.waits = slices.Contains(waitTimes, name)
 	if strings.HasPrefix(name, browserTimes) {
 		arrivals.Untimed()

@@ -64,13 +64,21 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if droppedByGenerator {
 		b.count(f.lost, 1)
 	}
+	unsent := t.Silent && !v.sent && !v.bytes && v.requests == 0 && cmp.Or(v.lack, v.lacked) == ""
+	if unsent {
+		b.count(f.unsent[outcome], 1)
+	}
+	failedByScript := outcome == arrivals.Failed && (unsent || t.OwnError && !v.failed && !v.classified && !v.checkFailed)
+	if failedByScript {
+		b.count(f.scriptFailed, 1)
+	}
 	cleared := a.withoutGenerator(t, v)
-	stillFailed := false // not completed, even when cleared of the generator's share
+	stillFailed := false // not completed, even when cleared of the share of generator and script
 	switch outcome {
 	case arrivals.Failed:
-		stillFailed = !v.failedByGenerator()
+		stillFailed = !v.failedByGenerator() && !failedByScript
 	case arrivals.TimedOut:
-		stillFailed = cleared > f.Timeout
+		stillFailed = cleared > f.Timeout && !unsent
 	case arrivals.Dropped:
 		stillFailed = !droppedByGenerator
 	}
@@ -87,7 +95,7 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 			v.noteViolation(i)
 		}
 		slo.judge(b, measured,
-			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
+			stillFailed || !droppedByGenerator && !unsent && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
@@ -146,7 +154,9 @@ type vu struct {
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
 	sent          bool          // it sent a request or a statement
+	bytes         bool          // k6 has sent bytes for it, or a browser may have
 	asked, heard  bool          // it sent messages by WebSockets, and received some
+	checkFailed   bool          // a check of the script failed
 	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
 	requests      int           // number of requests that have ended
 	redirects     int           // in a row
@@ -174,7 +184,7 @@ type vu struct {
 type requestResult struct {
 	failed      bool
 	excused     *int          // series of its excuse, as it has not failed although its status is a failure; nil: it has none
-	byGenerator bool          // it failed without a response while the generator stalled, or for what it lacks
+	byGenerator bool          // it failed without a response while the generator stalled for a tenth of its time, or for what it lacks
 	lacked      string        // class of the latter; empty: none
 	stalled     time.Duration // time for which the generator stalled while it was open
 }

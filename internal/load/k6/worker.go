@@ -49,7 +49,7 @@ func Main(args []string) {
 	// k6/x/sql, whose version it cannot determine.
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
-	sql.Register()
+	sql.Register(vus.Sends)
 	journey.Register(vus)
 	if w.wire != nil {
 		journey.Watch(vus, "k6/http", sql.ImportPath)

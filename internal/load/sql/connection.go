@@ -219,6 +219,7 @@ func (c *Connection) context() (context.Context, context.CancelFunc) {
 func (c *Connection) measure(of *metrics.Metric, what string, do func(context.Context) error) {
 	ctx, cancel := c.context()
 	defer cancel()
+	c.module.sends(c.module.vu.State().VUID)
 	began := time.Now()
 	err := do(ctx)
 	if err == nil {

@@ -32,21 +32,22 @@ import (
 // server), state (SQLSTATE) and rolledBack (the transaction may be sent again).
 const ImportPath = "k6/x/assay/sql"
 
-type root struct{}
+type root struct{ sends func(vu uint64) }
 
 // NewModuleInstance makes the module of a VU.
-func (root) NewModuleInstance(vu modules.VU) modules.Instance {
+func (r root) NewModuleInstance(vu modules.VU) modules.Instance {
 	m, err := registerMetrics(vu.InitEnv().Registry)
 	if err != nil {
 		common.Throw(vu.Runtime(), err)
 	}
-	return &module{vu, m}
+	return &module{vu, m, r.sends}
 }
 
 // module is the module of one VU.
 type module struct {
 	vu      modules.VU
 	metrics *sqlMetrics
+	sends   func(vu uint64) // notes that a VU sends something
 }
 
 // Exports are open, pool and now.

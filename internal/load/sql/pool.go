@@ -130,8 +130,9 @@ var bytesSent atomic.Int64
 // last call.
 func TakeBytesSent() int64 { return bytesSent.Swap(0) }
 
-// Register registers the drivers that k6/x/sql offers to scripts, and our own module.
-func Register() {
+// Register registers the drivers that k6/x/sql offers to scripts, and our own module. sends
+// notes that a VU, by its number, sends something.
+func Register(sends func(vu uint64)) {
 	for _, network := range []string{"tcp", "unix"} {
 		mysqldriver.RegisterDialContext(network, func(ctx context.Context, address string) (net.Conn, error) {
 			return dialCounted(ctx, network, address)
@@ -139,8 +140,8 @@ func Register() {
 	}
 	// Under the name that k6/x/sql/driver/postgres looks for.
 	dbsql.Register("postgres", pgxDriver{})
-	xk6sql.Register(reporter, "mysql", "postgres")
-	modules.Register(ImportPath, root{})
+	xk6sql.Register(sends, reporter, "mysql", "postgres")
+	modules.Register(ImportPath, root{sends})
 }
 
 func dialCounted(ctx context.Context, network, address string) (net.Conn, error) {

@@ -91,6 +91,7 @@ var catalogue = []Descriptor{
 		Text: "time of each scheduled transaction, from its scheduled arrival to its end; if it timed out, until it ended or was interrupted; if it was dropped, the timeout as a lower bound",
 	},
 	{Name: Transactions, Kind: Counter, Sources: byWorker, Labels: append(request, "outcome"), Text: "transactions by their outcome: completed, failed, timed_out, dropped"},
+	{Name: TransactionsUnsent, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "outcome"}, Text: "transactions, by their outcome, that were started and sent nothing: no request, no statement, and no attempt to connect"},
 	{Name: TransactionsScheduled, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "arrivals of the schedule"},
 	{Name: Violations, Kind: Counter, Sources: byWorker, Labels: perSLO, Text: "samples that violate an SLO (exact count)"},
 	{Name: ViolationsCleared, Kind: Counter, Sources: byWorker, Labels: perSLO, Text: "samples that violate an SLO even after subtracting the delay that the generator itself caused"},
@@ -119,10 +120,11 @@ var catalogue = []Descriptor{
 	{Name: GeneratorDisplaced, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "arrivals that the generator itself started later than the plan's limit, and that the system did not delay for longer"},
 	{Name: GeneratorStall, Kind: Counter, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time for which the generator was stalled, by its heartbeat"},
 	{Name: GeneratorDropped, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "dropped arrivals whose delay was caused more by the generator's lag than by queueing"},
-	{Name: GeneratorUndone, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions not completed because of the generator itself: dropped by its lag, failed or timed out during a stall or by the script's own work, or failed for what it lacks"},
+	{Name: GeneratorUndone, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions not completed because of the generator itself or its script: dropped by its lag, failed or timed out during a stall or by the script's own work, failed for what it lacks or by the script, or timed out and sent nothing"},
 	{Name: GeneratorLacks, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "class"}, Text: "transactions that failed for what the generator's host has not got, by class: local ports, descriptors, memory, names that it cannot look up"},
 	{Name: ScriptTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time of each transaction in which its script neither waited for a request, a statement or a timer nor thought: JavaScript, and what k6 does for it; no data where the script uses what nobody times (browser, extensions)"},
 	{Name: ThinkTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "think time of each transaction that thought, which no latency counts; what it thought while a request was open is none"},
+	{Name: ScriptFailed, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions that the script itself failed: it threw before it sent anything, or, though every request succeeded, an error of its own, such as a TypeError"},
 	{Name: ArrivalQueueing, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "delay of the start because every VU was busy with the system under test"},
 
 	// By the second of measurement.

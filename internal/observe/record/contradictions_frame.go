@@ -18,7 +18,7 @@ type transactionSums struct {
 	scheduled, ended, notDone     float64
 	completed, dropped            float64
 	displaced, late, lost, undone float64
-	lacked                        float64
+	byScript, unsent, lacked      float64
 }
 
 // sloSums are what a frame says of an SLO: its counters; and the samples of its metric, with
@@ -183,7 +183,7 @@ func (c *Checker) addRate(of string, p metric.Point, n float64) {
 func (c *Checker) addTransactions(p metric.Point) {
 	switch p.Series.Name {
 	case metric.TransactionDuration, metric.GeneratorLag, metric.ArrivalQueueing, metric.TransactionsScheduled, metric.Transactions,
-		metric.GeneratorDisplaced, metric.GeneratorDropped, metric.GeneratorUndone, metric.GeneratorLacks:
+		metric.GeneratorDisplaced, metric.GeneratorDropped, metric.GeneratorUndone, metric.GeneratorLacks, metric.ScriptFailed, metric.TransactionsUnsent:
 	default:
 		return
 	}
@@ -220,6 +220,10 @@ func (c *Checker) addTransactions(p metric.Point) {
 		t.lost += p.Value
 	case metric.GeneratorUndone:
 		t.undone += p.Value
+	case metric.ScriptFailed:
+		t.byScript += p.Value
+	case metric.TransactionsUnsent:
+		t.unsent += p.Value
 	case metric.GeneratorLacks:
 		t.lacked += p.Value
 	}
@@ -244,6 +248,10 @@ func (t *transactionSums) check() error {
 		return fmt.Errorf("the generator has lost %g arrivals, and %g were dropped", t.lost, t.dropped)
 	case t.undone > t.notDone:
 		return fmt.Errorf("%g transactions were not completed because of the generator, and %g were not completed", t.undone, t.notDone)
+	case t.byScript > t.undone:
+		return fmt.Errorf("the script failed %g transactions, and %g were not completed because of it or the generator", t.byScript, t.undone)
+	case t.unsent > t.ended-t.dropped:
+		return fmt.Errorf("%g transactions sent nothing, and %g were started", t.unsent, t.ended-t.dropped)
 	case t.lacked > t.undone:
 		return fmt.Errorf("%g transactions failed for what the generator lacks, and %g were not completed because of it", t.lacked, t.undone)
 	}

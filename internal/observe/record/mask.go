@@ -79,7 +79,7 @@ func (f Facts) masked() Facts {
 		earlier.Verdicts = changed(earlier.Verdicts, func(v *Verdicts) { v.Verdict = said(v.Verdict) })
 	}
 	f.Workers = changed(f.Workers, func(w *Worker) {
-		w.Error, w.Logged = said(w.Error), said(w.Logged)
+		w.Error, w.Logged, w.Thrown = said(w.Error), said(w.Logged), said(w.Thrown)
 		if w.Pod != nil {
 			pod := *w.Pod
 			pod.Reason, pod.Message = mask.Shorten(pod.Reason, maxName), said(pod.Message)

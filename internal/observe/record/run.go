@@ -199,6 +199,7 @@ type Worker struct {
 	Exit   string `json:"exit"`             // "0", "signal: killed", ExitLost, ...
 	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
+	Thrown string `json:"thrown,omitempty"` // first exception of the script in its log
 	Pod    *Pod   `json:"pod,omitempty"`    // nil: not in a cluster, or not known
 }
 

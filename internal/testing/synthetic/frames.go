@@ -176,6 +176,20 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 // generator adds, by a late start (lag) and by stalls while it is open, counts as
 // measured and not as cleared.
 func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stalled float64) {
+	by := outcome
+	switch by {
+	case Threw, OwnError:
+		outcome = metric.Failed
+		f.count(1, metric.ScriptFailed)
+		f.count(1, metric.GeneratorUndone)
+	case Hung:
+		outcome = metric.TimedOut
+	case Idle:
+		outcome = metric.Completed
+	}
+	if by == Threw || by == Idle {
+		f.count(1, metric.TransactionsUnsent, "outcome", outcome)
+	}
 	f.count(1, metric.TransactionsScheduled)
 	f.count(1, metric.Transactions, "outcome", outcome)
 	if outcome == metric.Completed { // none takes so long that it ends much later
@@ -194,10 +208,11 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		f.count(stalled, metric.GeneratorStall)
 	}
 	failed, status := 0.0, "200"
-	if outcome != metric.Completed {
+	if outcome != metric.Completed && by != OwnError {
 		failed, status = 1, "500"
 	}
-	if outcome != metric.Dropped {
+	requested := !slices.Contains([]string{metric.Dropped, Threw, Hung, Idle}, by)
+	if requested {
 		f.observe(latency+stalled, "iteration_duration")
 		f.observe(latency+stalled, requests, "name", "pay", "status", status)
 		f.observe(latency+stalled, "http_req_waiting", "name", "pay")
@@ -211,10 +226,11 @@ func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outco
 		if !f.judged[i].sampled {
 			continue
 		}
-		sampled, violates, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
+		sampled, violates, cleared := requested, slo.Violates(measured), slo.Violates(latency)
 		switch slo.Metric {
 		case metric.TransactionDuration:
-			sampled, violates, cleared = true, violates || failed == 1, cleared || failed == 1
+			sampled, violates = true, violates || outcome != metric.Completed
+			cleared = by != Threw && by != Idle && (cleared || failed == 1)
 		case requests:
 			violates, cleared = slo.Violates(latency+stalled) || failed == 1, cleared || failed == 1
 		case failures:

@@ -22,6 +22,14 @@ type Case struct {
 	Frames []metric.Frame
 }
 
+// How a transaction may end beside the outcomes in the package metric.
+const (
+	Threw    = "threw"     // failed: the script threw before it sent anything
+	OwnError = "own error" // failed: the script threw an error of its own after a request that succeeded
+	Hung     = "hung"      // timed out: its request was still open, and is not reported
+	Idle     = "idle"      // completed, and sent nothing
+)
+
 // System is the system under test: after how long transaction n of the run ends, and how.
 type System func(n int64) (latencyMs float64, outcome string)
 

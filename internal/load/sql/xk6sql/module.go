@@ -20,9 +20,10 @@ var drivers = map[*sobek.Symbol]string{}
 type Reporter func(dsn string) func(vu modules.VU, err error)
 
 // Register registers the module k6/x/sql, and one for each named driver of database/sql.
-// The default export of a driver's module is what open() takes.
-func Register(reporter Reporter, names ...string) {
-	modules.Register("k6/x/sql", rootModule{reporter})
+// The default export of a driver's module is what open() takes. sends notes that a VU, by its
+// number, sends something.
+func Register(sends func(vu uint64), reporter Reporter, names ...string) {
+	modules.Register("k6/x/sql", rootModule{sends, reporter})
 	for _, name := range names {
 		id := sobek.NewSymbol(name)
 		drivers[id] = name
@@ -40,17 +41,18 @@ func (m driverModule) NewModuleInstance(modules.VU) modules.Instance { return m 
 func (m driverModule) Exports() modules.Exports { return modules.Exports{Default: m.id} }
 
 // rootModule is the module of all VUs.
-type rootModule struct{ reporter Reporter }
+type rootModule struct {
+	sends    func(vu uint64)
+	reporter Reporter
+}
 
 // NewModuleInstance makes the module of a VU.
-func (r rootModule) NewModuleInstance(vu modules.VU) modules.Instance {
-	return &module{vu, r.reporter}
-}
+func (r rootModule) NewModuleInstance(vu modules.VU) modules.Instance { return &module{r, vu} }
 
 // module is the module of one VU.
 type module struct {
-	vu       modules.VU
-	reporter Reporter
+	rootModule
+	vu modules.VU
 }
 
 // Exports are the exports of the module.
@@ -84,19 +86,28 @@ func (m *module) Open(driver sobek.Value, dsn string, o *options) (*Database, er
 	if err != nil {
 		return nil, err
 	}
-	return &Database{db, m.vu, m.reporter(dsn)}, nil
+	return &Database{db, m.vu, m.sends, m.reporter(dsn)}, nil
 }
 
 // Database is a pool of connections.
 type Database struct {
 	db     *sql.DB
 	vu     modules.VU
+	sends  func(vu uint64)
 	report func(modules.VU, error)
+}
+
+// sending is the context of a statement, which is about to be sent.
+func (d *Database) sending() context.Context {
+	if state := d.vu.State(); state != nil { // nil: in the init context
+		d.sends(state.VUID)
+	}
+	return d.vu.Context()
 }
 
 // Query returns the rows of a statement.
 func (d *Database) Query(query string, args ...any) ([]map[string]any, error) {
-	return d.query(d.vu.Context(), query, args)
+	return d.query(d.sending(), query, args)
 }
 
 // QueryWithTimeout is Query within a time, like "10s".
@@ -107,7 +118,7 @@ func (d *Database) QueryWithTimeout(timeout, query string, args ...any) (rows []
 
 // Exec executes a statement without rows.
 func (d *Database) Exec(query string, args ...any) (sql.Result, error) {
-	return d.exec(d.vu.Context(), query, args)
+	return d.exec(d.sending(), query, args)
 }
 
 // ExecWithTimeout is Exec within a time, like "10s".
@@ -130,7 +141,7 @@ func (d *Database) within(timeout string, do func(context.Context) error) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(d.vu.Context(), limit)
+	ctx, cancel := context.WithTimeout(d.sending(), limit)
 	defer cancel()
 	return do(ctx)
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"fmt"
+
+	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/observe/record"
+	"assay.dev/assay/internal/rulebook"
+)
+
+// script: what the script fails by itself, and what it does not send, is not the system's. Its
+// own errors count as the generator's share: a FAIL does not rest on them, nor a PASS on their
+// absence.
+func script(p *part) Rule {
+	own, silent := failedByScript(p.evidence), silentIn(p.evidence, metric.Completed, metric.TimedOut)
+	r := Rule{Rule: certificate.Rule{
+		Observed: new(float64(own + silent)),
+		Detail:   "each transaction sent something, and the script threw no error of its own",
+	}}
+	if n := sentNothing(p.evidence); n > 0 {
+		r.Outcome, r.Observed = Invalid, new(float64(n))
+		r.Detail = fmt.Sprintf("the script sent nothing in any of %d transactions: no request, no statement, and no attempt to connect", n) + thrown(p.evidence)
+		return r
+	}
+	if own+silent == 0 {
+		return r
+	}
+	r.Detail = ownText(p.evidence, own, silent)
+	switch decided := decidedByScript(p, own+silent); {
+	case decided != "":
+		r.Outcome, r.Detail = Invalid, "the script decides the verdict: "+decided+"; "+r.Detail
+	case float64(silent) > rulebook.MaxSilent*float64(p.scheduled.n) && !failed(p):
+		r.Outcome = Invalid
+	default:
+		r.Limitation = r.Detail
+	}
+	return r
+}
+
+// ownText says how many transactions of the judged windows the script failed by itself, or sent
+// nothing in, and why.
+func ownText(e *evidence, own, silent int64) string {
+	text := ""
+	if silent > 0 {
+		text = fmt.Sprintf("the script sent nothing in %d of %d transactions, and did not fail", silent, e.scheduled.n)
+	}
+	if own > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("the script itself failed %d of %d transactions", own, e.scheduled.n) + thrown(e)
+	}
+	return text
+}
+
+// thrown is the first exception of the script, after a colon; empty: none is known.
+func thrown(e *evidence) string {
+	for _, w := range e.Facts.Workers {
+		if w.Thrown != "" {
+			return ": " + w.Thrown
+		}
+	}
+	return ""
+}
+
+// failedByScript counts the transactions of the judged windows that the script itself failed.
+func failedByScript(e *evidence) int64 { return e.tally(metric.ScriptFailed, nil).n }
+
+// silentIn counts the transactions of the judged windows with these outcomes that sent nothing.
+func silentIn(e *evidence, outcomes ...string) (n int64) {
+	for _, outcome := range outcomes {
+		n += e.tally(metric.TransactionsUnsent, label("outcome", outcome)).n
+	}
+	return n
+}
+
+// sentNothing counts the transactions that were started, if none of the whole run sent anything;
+// 0: one did. It is not about the judged windows: all VUs may still wait, there, for what was
+// sent before.
+func sentNothing(e *evidence) int64 {
+	scheduled, _ := e.Timeline.Sum(metric.TransactionsScheduled, nil, record.All)
+	dropped, _ := e.Timeline.Sum(metric.Transactions, label("outcome", metric.Dropped), record.All)
+	silent, _ := e.Timeline.Sum(metric.TransactionsUnsent, nil, record.All)
+	if silent <= 0 || silent < scheduled-dropped {
+		return 0
+	}
+	return int64(silent)
+}
+
+// decidedByScript says which SLO the script's own errors decide; empty: none.
+func decidedByScript(p *part, own int64) string {
+	if failed(p) {
+		return ""
+	}
+	for _, s := range p.slos {
+		if s.HiddenByGenerator && byScript(s, own) {
+			return fmt.Sprintf("%s %s has %d violations, at least %d without the script's own errors, %d allowed",
+				s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)
+		}
+	}
+	return ""
+}
+
+// byScript reports whether the script alone, which failed or delayed so many transactions
+// itself, can be why an SLO on these has fewer violations when cleared of the generator's share.
+func byScript(s SLO, own int64) bool {
+	ofTransactions := s.Metric == ThroughputMetric || s.Metric == metric.TransactionDuration || s.Metric == metric.Goodput
+	return own > 0 && ofTransactions && s.Doubt == "" && s.Cleared != nil && s.possibleViolations()-*s.Cleared <= own
+}
