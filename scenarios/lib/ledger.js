@@ -16,7 +16,7 @@ let metadata;
 // ends the run.
 export function ack(id) {
   if (id === '' || !['string', 'number', 'bigint'].includes(typeof id)) {
-    throw new TypeError(`ack(): ${id === '' ? 'an empty text' : id === null ? 'null' : typeof id} is no identity`);
+    throw new Error(`ack(): ${id === '' ? 'an empty text' : id === null ? 'null' : typeof id} is no identity`);
   }
   metadata ??= exec.vu.metrics.metadata;
   metadata.ledger_id = String(id);
