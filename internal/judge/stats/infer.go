@@ -17,7 +17,7 @@ const (
 	MinFactor = 10
 	// FewFactor is c where there are fewer than FewViolations, and the design effect
 	// comes from the Reference largest latencies instead.
-	FewFactor     = 8
+	FewFactor     = 5
 	FewViolations = 20
 	Reference     = 200
 	// tail is the smallest share of the largest samples whose correlation is computed.
