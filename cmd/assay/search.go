@@ -44,14 +44,15 @@ takes 4 to 7 minutes, at most 13.
 
 Each trial is a sealed run folder in runs/search-ID, and search.json there is
 written after every trial. A search that ends early reports the bounds seen so far:
-"at least 60" if no load missed its SLOs, "less than 120" if none held them. Loads
-too close to a limit to call are no bound, but reported as undecided. A search certifies nothing, because its rates were chosen by their results; its last
+"at least 60" if no load missed its SLOs, "less than 120" if none held them. A load
+that is too close to a limit to call is no bound, and is reported as undecided. A
+search certifies nothing, because its rates were chosen by their results; its last
 line is the command that would certify the rate found.
 
 Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
 hold even at a hundredth of the first rate; 2 usage or operational error; 3 with one
 bound or none, the generator's limit was reached first, or trials are INVALID; 4
-the trials are too short to decide, or too many rates too close to a limit; 130
+the trials are too short to decide, or too many rates are too close to a limit; 130
 interrupted.`,
 		Example: `  assay search payment
   assay search payment --from 200 --trial 60s --width 5%

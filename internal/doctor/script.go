@@ -99,7 +99,7 @@ func callFinding(profile string, files []string, observed, function, why, remedy
 
 // sleepFinding warns of scripts that wait by k6's sleep(); ok is false if none does.
 func sleepFinding(profile string, files []string) (f Finding, ok bool) {
-	f, ok = callFinding(profile, files, "waits by sleep()", "sleep()", " of k6: in a transaction, what it waits counts as time of the service",
+	f, ok = callFinding(profile, files, "waits by sleep()", "sleep()", " of k6: between requests, what it waits counts as time of the service",
 		`use think() of scenarios/lib/think.js, which does not count, and give the profile "think"; remove a sleep() that paces a loop, as the profile sets the rate`)
 	f.Limitation = f.Why
 	return f, ok

@@ -85,7 +85,7 @@ var table = []Rule{
 		Source: "ours (k6-operator starts runners one by one)",
 	},
 	{
-		ID: Window, What: "The highest rate was judged for long enough, without the time of recoveries", Limit: fmt.Sprintf("at least %.0f s for a certificate", CertificateHold.Seconds()), Unit: "s", Effect: invalid + " in scope certificate, and where a higher rate is not judged and no overload, unless an SLO fails; a shorter run is a smoke and says so", EachFlow: true,
+		ID: Window, What: "The highest rate was judged for long enough, without the time of recoveries", Limit: fmt.Sprintf("at least %.0f s for a certificate", CertificateHold.Seconds()), Unit: "s", Effect: invalid + " in scope certificate, and where a higher rate is neither judged nor an overload, unless an SLO fails; a shorter run is a smoke and says so", EachFlow: true,
 		Advice: fmt.Sprintf("Hold the target for at least %.0f s to issue a certificate.", CertificateHold.Seconds()),
 		Source: "MLPerf (600 s), TPC-C v5 (2 h)",
 	},
@@ -101,7 +101,7 @@ var table = []Rule{
 	},
 	{
 		ID: Script, What: "The script sends something in each transaction, and throws no error of its own: none before it has sent anything, and no TypeError or the like where every request succeeded", Limit: fmt.Sprintf("%g %% of the transactions without anything sent", 100*MaxSilent), Unit: "transactions", Effect: invalid + " where these decide the verdict; else a limitation with their number", EachFlow: true,
-		Advice: "Mend the script: run it once against the target with `assay k6 run`, and give it what it needs (env of the profile).",
+		Advice: "Fix the script: run it once against the target with `assay k6 run`, and give it what it needs (env of the profile).",
 		Source: "ours",
 	},
 	{
@@ -110,7 +110,7 @@ var table = []Rule{
 		Source: "ours (Linux cpu.stat)",
 	},
 	{
-		ID: GeneratorDrops, What: "The generator itself lost few arrivals, for its delay or for want of ports, descriptors, memory or names", Limit: fmt.Sprintf("a tenth of the smallest q of the latency SLOs, at most %g %%", 100*MaxDrops), Unit: "share", Effect: invalid + ", unless an SLO fails without them too", Blames: Generator, EachFlow: true, Override: true,
+		ID: GeneratorDrops, What: "The generator itself lost few arrivals, by its own delay or for want of ports, descriptors, memory or names", Limit: fmt.Sprintf("a tenth of the smallest q of the latency SLOs, at most %g %%", 100*MaxDrops), Unit: "share", Effect: invalid + ", unless an SLO fails without them too", Blames: Generator, EachFlow: true, Override: true,
 		Advice: overloadAdvice,
 		Source: "FD.io CSIT, Nighthawk (send-rate)",
 	},

@@ -330,7 +330,7 @@ func (l *reconciler) describe(ctx context.Context, db database.Store, fact *reco
 			note("rows without a time count as not persisted: %d, the first of which has the identity with the hash %x", n, of.query.Example)
 		}
 		if n := of.query.Unnamed; n > 0 {
-			note("rows without an identity, which are of no acknowledged transaction: %d", n)
+			note("rows without an identity, which belong to no acknowledged transaction: %d", n)
 		}
 		if name := of.query.Reading.Name; name != "" {
 			note("stored identities are read as %s", name)

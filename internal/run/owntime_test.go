@@ -50,6 +50,14 @@ import { sleep } from 'k6';
   http.get(url + '1ms');
   sleep(0.2);
   await new Promise((resolve) => setTimeout(resolve, 200));
+  http.get(url + '1ms');
+}`,
+		"rests.js": `
+import http from 'k6/http';
+import { sleep } from 'k6';
+` + get + `export default function () {
+  http.get(url + '1ms');
+  sleep(0.4);
 }`,
 		"computes.js": `
 import http from 'k6/http';
@@ -57,7 +65,7 @@ import http from 'k6/http';
   http.get(url + '1ms');
   for (const end = Date.now() + 290; Date.now() < end;) {}
 }`,
-	}, flow("asks"), flow("sleeps"), flow("computes"))
+	}, flow("asks"), flow("sleeps"), flow("rests"), flow("computes"))
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	for i, want := range []struct {
@@ -68,6 +76,7 @@ import http from 'k6/http';
 	}{
 		{verdict.Fail, 600, 0, 100, 50, 400},
 		{verdict.Fail, 400, 0, 100, 0, 0},
+		{verdict.Inconclusive, 400, 390, 1e6, 0, 0},
 		{verdict.Inconclusive, 290, 280, 1e6, 0, 0},
 	} {
 		f := r.PerFlow()[i]

@@ -174,8 +174,7 @@ func median(values []*float64) *float64 {
 		return nil
 	}
 	slices.Sort(all)
-	n := len(all)
-	return rounded((all[(n-1)/2] + all[n/2]) / 2)
+	return rounded(effect.Median(all))
 }
 
 func rounded(v float64) *float64 {

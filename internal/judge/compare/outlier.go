@@ -127,23 +127,18 @@ func logarithms(values []*float64) ([]float64, bool) {
 // median of all deviations gives them (Hampel's identifier); -1: there is none. A spread below
 // a third of the tolerance counts as that: what makes no difference does not stand out.
 func farthest(values []float64, tolerance float64) (index int, score float64) {
-	var present []float64
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			present = append(present, v)
-		}
-	}
+	present := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	if len(present) < leastOutlierRuns {
 		return -1, 0
 	}
 	slices.Sort(present)
-	center := middle(present)
+	center := effect.Median(present)
 	var deviations []float64
 	for _, v := range present {
 		deviations = append(deviations, math.Abs(v-center))
 	}
 	slices.Sort(deviations)
-	spread := max(1.4826*middle(deviations), math.Log(1+tolerance)/3)
+	spread := max(1.4826*effect.Median(deviations), math.Log(1+tolerance)/3)
 	index = -1
 	for i, v := range values {
 		if s := math.Abs(v-center) / spread; s >= outlierScore(len(present)) && s > score { // false for NaN
@@ -157,15 +152,10 @@ func farthest(values []float64, tolerance float64) (index int, score float64) {
 func deviation(values []float64, i int) float64 {
 	present := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(present)
-	if d := math.Abs(values[i] - middle(present)); !math.IsNaN(d) {
+	if d := math.Abs(values[i] - effect.Median(present)); !math.IsNaN(d) {
 		return d
 	}
 	return 0
-}
-
-func middle(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // nameOutliers sets the outliers of the comparison, with its decisions without each.
@@ -199,6 +189,9 @@ func without(metrics []Metric, o *Outlier, paired bool) (rows []Metric) {
 	}
 	return rows
 }
+
+// Pair is the index of its pair in a comparison in pairs.
+func (o Outlier) Pair() int { return o.pair }
 
 // Text names the outlier and by how much it stands out in a metric, the first if names is
 // empty, else the first of these; empty: in none of them.

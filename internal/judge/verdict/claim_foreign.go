@@ -131,10 +131,10 @@ func foreignFailures(e *evidence, of *metric.Protocol) (all []string) {
 	for _, source := range slices.Sorted(maps.Keys(senders)) {
 		b := senders[source]
 		if b.known < b.total {
-			all = append(all, fmt.Sprintf("%s decides by itself which requests have failed: of %s of %s requests the status is not known", source, number(b.total-b.known), number(b.total)))
+			all = append(all, fmt.Sprintf("%s decides by itself which requests have failed: the status of %s of %s requests is not known", source, number(b.total-b.known), number(b.total)))
 		}
 		if b.seen > b.said {
-			all = append(all, fmt.Sprintf("%s says that %s requests have failed: by their status %s have, and so many count", source, number(b.said), number(b.seen)))
+			all = append(all, fmt.Sprintf("%s says that %s requests have failed, but by their status %s have: the larger number counts", source, number(b.said), number(b.seen)))
 		}
 		if excused := b.excusable - max(b.said, b.seen); excused > 0 {
 			all = append(all, fmt.Sprintf("%s excuses %s requests with a status that is a failure", source, number(excused)))

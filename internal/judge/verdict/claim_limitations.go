@@ -69,7 +69,7 @@ func limitations(p *part, rules []Rule, weighing []string) (all []string) {
 		add("durability when a process or host is killed was not tested")
 	}
 	if p.Plan.Scope == spec.ScopeCertificate {
-		add(fmt.Sprintf("%s is judged: what comes less often, such as a failover or a nightly job, may be missing in %d s", recurs(p.seconds), p.seconds))
+		add(fmt.Sprintf("only %s is judged: what happens less often, such as a failover or a nightly job, may not have happened in these %d s", recurs(p.seconds), p.seconds))
 	}
 	if slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Aggregate == spec.Max || s.Kind() != spec.KindSamples }) {
 		if p.Plan.Scope == spec.ScopeCertificate {

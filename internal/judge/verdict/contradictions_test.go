@@ -287,7 +287,7 @@ func TestTooManyOthersDestroyNoRecord(t *testing.T) {
 		}}, c.Frames...)
 	}
 	v := sealedAndOpened(t, c)
-	const left = "points of other senders from second 20 of the load on, more than is read of them: 100 points"
+	const left = "points of other senders from second 20 of the load on, beyond the number that is read: 100 points"
 	if v.Outcome != want.Outcome || v.Claim != want.Claim || !slices.ContainsFunc(v.LeftOut, func(o certificate.Omission) bool { return o.String() == left }) {
 		t.Errorf("%s instead of %s: %v", v.Outcome, want.Outcome, v.LeftOut)
 	}

@@ -41,6 +41,7 @@ type part struct {
 	whole     *evidence       // on all judged windows, with the seconds of recoveries
 	total     plan.Plan       // plan of all flows together: what the system carries
 	flows     []*part         // flows of a profile that has some; nil otherwise
+	common    []spec.SLO      // of a flow: those of the whole run, which judge it too
 	recovered []Recovery      // from each fault of the profile, and from its end; from changes in load
 	slos      []SLO           // SLOs of the part alone
 	classes   []class         // classes of the samples of SLOs on several
@@ -88,7 +89,9 @@ func gather(r record.Run, total plan.Plan) *part {
 	p := &part{evidence: e, whole: e, total: total}
 	if r.Plan.Profile.Named() {
 		for _, of := range r.PerFlow() {
-			p.flows = append(p.flows, gather(of, total))
+			flow := gather(of, total)
+			flow.common = r.Plan.Profile.WholeSLOs()
+			p.flows = append(p.flows, flow)
 		}
 		return p
 	}

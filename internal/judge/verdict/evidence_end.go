@@ -20,7 +20,10 @@ const (
 	exitScriptException = "107"
 	exitScriptAborted   = "108"
 	exitExternalAbort   = "105" // the run has stopped its workers
+	exitMarkedAsFailed  = "110" // the script called exec.test.fail(), in any of its transactions
 )
+
+const markedAsFailed = "the script marked the test as failed"
 
 // teardownFailed reports whether a worker's teardown() did. setup() has the same exit code, and
 // fails before any load.
@@ -44,6 +47,9 @@ func badEnds(e *evidence) (all []string) {
 			text = "teardown() failed"
 		case w.Exit == exitScriptAborted:
 			text = "the script stopped the test"
+		case w.Exit == exitMarkedAsFailed:
+			all = append(all, markedAsFailed)
+			continue
 		case w.Error == "":
 			continue
 		}
@@ -75,7 +81,7 @@ func afterWindows(e *evidence, r *Rule) {
 		slices.ContainsFunc(e.Facts.Workers, teardownFailed) {
 		r.Outcome, r.Limitation = Invalid, ""
 		r.Detail += "; the ledger may depend on it"
-		r.Advice = "Mend the script's teardown(), then run again."
+		r.Advice = "Fix the script's teardown(), then run again."
 	}
 }
 
@@ -85,7 +91,7 @@ func endedBadly(p *part) (all []certificate.Omission) {
 		return nil // the run is not judged
 	}
 	for _, text := range badEnds(p.evidence) {
-		all = append(all, certificate.Omission{What: "after the judged windows: " + text})
+		all = append(all, certificate.Omission{What: "after the judged windows: " + text, Weighs: text == markedAsFailed})
 	}
 	return all
 }

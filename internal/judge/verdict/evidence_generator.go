@@ -87,17 +87,17 @@ func scriptText(e *evidence) string {
 	if !ok || p95 < scriptShare*bound {
 		return ""
 	}
-	return fmt.Sprintf("the script itself (JavaScript, apart from its waits) took %s ms of a transaction at the median, %s ms at p95", number(median), number(p95))
+	return fmt.Sprintf("the script itself (JavaScript, and sleep() before its first request or after its last one) took %s ms of a transaction at the median, %s ms at p95", number(median), number(p95))
 }
 
 // adviceScript is what to do about a script that takes long.
-const adviceScript = "Make the script cheaper: prepare data in the init context or in setup(), parse less of each answer, and keep loops and cryptography out of the default function; or give the generator more CPUs."
+const adviceScript = "Make the script cheaper: prepare data in the init context or in setup(), parse less of each answer, and keep loops and cryptography out of the default function; replace a sleep() that stands for a user by think(); or give the generator more CPUs."
 
-// thinkTime is what users thought, which no latency counts.
+// thinkTime is what users thought, which no latency includes.
 func thinkTime(p *part) []certificate.Omission {
 	h := p.distribution(metric.ThinkTime, nil).all
 	return []certificate.Omission{{
-		What: "think time, which no latency counts", Seconds: new(h.Sum() / 1000), Transactions: new(int64(h.Count())),
+		What: "think time, which no latency includes", Seconds: new(h.Sum() / 1000), Transactions: new(int64(h.Count())),
 	}}
 }
 

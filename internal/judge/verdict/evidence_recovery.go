@@ -131,8 +131,8 @@ func recoveries(e *evidence) (all []Recovery, cuts []recovering) {
 			continue
 		}
 		samples, events := sampledViolations(o), eventsAfter(e, d, end)
-		most := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.possible }), 1)
-		least := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.cleared }), clearRelapse)
+		most := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.possible }), counted.keptInMinutes)
+		least := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.cleared }), counted.keptInRest)
 		since := func(second int64) float64 {
 			return max(0, float64(time.Unix(from+second, 0).Sub(r.At))/float64(time.Millisecond))
 		}
@@ -203,17 +203,15 @@ type course struct {
 	ok      bool  // they did; else settled and kept may be the last second
 }
 
-// clearRelapse is how many times as many as allowed violate in a relapse that is a FAIL, as where
-// violations are counted. One that is not so clear is no PASS: where latency is correlated, as in
-// a queue, a system that keeps its SLO over ten minutes does not keep it in each of them.
-const clearRelapse = 2
+// keeping finds from when on, at or after a second, the samples show no relapse until the end.
+type keeping func(of counted, from, end int64) int64
 
 // courseOf finds how the system recovered from a disturbance before the next of the events that
 // follow it. A system that has not recovered before an event goes on to recover after it.
-func courseOf(d disturbance, events []int64, all []counted, relapse float64) (c course) {
+func courseOf(d disturbance, events []int64, all []counted, keeps keeping) (c course) {
 	for _, event := range events {
 		if d.begin+d.held <= event {
-			if c = courseUntil(event, d, all, relapse); c.ok {
+			if c = courseUntil(event, d, all, keeps); c.ok {
 				return c
 			}
 		}
@@ -224,11 +222,10 @@ func courseOf(d disturbance, events []int64, all []counted, relapse float64) (c 
 // courseUntil is courseOf for a single event. A second is broken unless in it alone, with the
 // next one, and so on for as long as the SLOs must hold, at most the share of samples violates
 // that each SLO allows, and three standard deviations of chance. A disturbance shows up to its
-// begin. The system has settled with the first second that is not broken after that. It relapses
-// unless until the event the SLOs hold in each minute, and in all of a shorter time: with more
-// than relapse times what may violate in it. What arrives in the last second before the event may
-// be under way when it comes.
-func courseUntil(event int64, d disturbance, all []counted, relapse float64) (c course) {
+// begin. The system has settled with the first second that is not broken after that, and relapses
+// after that unless it keeps its SLOs until the event. What arrives in the last second before the
+// event may be under way when it comes.
+func courseUntil(event int64, d disturbance, all []counted, keeps keeping) (c course) {
 	held := func(at int64) int64 { // d.held if the second is not broken
 		least := d.held
 		for _, of := range all {
@@ -237,12 +234,14 @@ func courseUntil(event int64, d disturbance, all []counted, relapse float64) (c 
 		return least
 	}
 	end, last := event-1, event-d.held
-	chance := math.Sqrt(9 + 2*math.Log(float64(max(1, end-keptSeconds)))) // of so many minutes
-	kept := func(at int64) bool {
-		// A single violation of a maximum, which allows none, is no relapse.
-		return !slices.ContainsFunc(all, func(of counted) bool {
-			return of.share > 0 && !of.hold(at, min(at+keptSeconds, end), chance, relapse)
-		})
+	kept := func(at int64) int64 {
+		from := at
+		for _, of := range all {
+			if of.share > 0 { // a single violation of a maximum, which allows none, is no relapse
+				from = max(from, keeps(of, at, end))
+			}
+		}
+		return from
 	}
 	next := func(at int64, holds func(int64) bool) int64 {
 		for at <= last && !(held(at) == d.held && holds(at)) {
@@ -260,13 +259,7 @@ func courseUntil(event int64, d disturbance, all []counted, relapse float64) (c 
 		}
 	}
 	c.settled = max(c.broken, next(from, func(int64) bool { return true }))
-	c.kept = c.settled
-	for at := end - keptSeconds; at >= c.kept; at-- {
-		if !kept(at) {
-			c.kept = at + 1
-		}
-	}
-	c.kept = next(c.kept, kept)
+	c.kept = next(kept(c.settled), func(at int64) bool { return kept(at) == at })
 	if c.ok = c.kept <= last; !c.ok {
 		c.kept = event
 	}
@@ -332,17 +325,42 @@ func countAll(all []sampled, of func(violations) []stats.Batch) (sums []counted)
 }
 
 // hold reports whether at most the allowed share of the samples of some seconds violates, and so
-// many standard deviations of chance; or so many times that. Seconds without a sample say nothing.
-func (c counted) hold(from, to int64, deviations, times float64) bool {
+// many standard deviations of chance. Seconds without a sample say nothing.
+func (c counted) hold(from, to int64, deviations float64) bool {
 	n, k := c.samples[to]-c.samples[from], c.violations[to]-c.violations[from]
-	return k <= times*(c.share*n+deviations*math.Sqrt(n*c.share*(1-c.share)))
+	return k <= c.share*n+deviations*math.Sqrt(n*c.share*(1-c.share))
+}
+
+// keptInMinutes is a keeping: that the samples hold in each minute, and in all of a shorter time, as
+// a PASS needs.
+func (c counted) keptInMinutes(from, end int64) int64 {
+	chance := math.Sqrt(9 + 2*math.Log(float64(max(1, end-keptSeconds)))) // of so many minutes
+	for at := max(from, end-keptSeconds); at >= from; at-- {
+		if !c.hold(at, min(at+keptSeconds, end), chance) {
+			return at + 1
+		}
+	}
+	return from
+}
+
+// keptInRest is a keeping: that all of the rest is not counted as broken, as a judged window would be.
+// Otherwise it is a FAIL. Minutes do not show that: where latency is correlated, as in a queue, a
+// system that keeps its SLO over ten minutes does not keep it in each of them.
+func (c counted) keptInRest(from, end int64) int64 {
+	for ; from < end; from++ {
+		n, k := c.samples[end]-c.samples[from], c.violations[end]-c.violations[from]
+		if stats.Count(c.share, int64(n), int64(k)) != stats.Broken {
+			break
+		}
+	}
+	return from
 }
 
 // holdTogether is how many of the seconds from one on hold: that one alone, with the next one,
 // and so on.
 func (c counted) holdTogether(from, seconds int64) int64 {
 	for i := range seconds {
-		if !c.hold(from, from+i+1, 3, 1) {
+		if !c.hold(from, from+i+1, 3) {
 			return i
 		}
 	}

@@ -84,7 +84,7 @@ func formDoubt(r record.Run) (d doubt) {
 	}
 	if rounded >= surelyRounded && exact == 0 {
 		return doubt{
-			rounded, fmt.Sprintf("all %d acknowledged identities over 2^53 are as JavaScript rounds numbers", rounded),
+			rounded, fmt.Sprintf("all %d acknowledged identities over 2^53 look as if JavaScript had rounded them", rounded),
 			"Take the identity from the text of the response: res.json() rounds numbers over 2^53.",
 		}
 	}
@@ -118,25 +118,6 @@ func lostWrites(r record.Run) int64 {
 	return lost
 }
 
-// misdated says that rows are dated when they cannot have been stored; empty: none is.
-func misdated(r record.Run) string {
-	for _, of := range r.PerFlow() {
-		if of.Ledger == nil {
-			continue
-		}
-		d := of.Ledger.Dates
-		off := of.LedgerWindow(0).Off(d)
-		by := func(ms int64) string { return (time.Duration(ms) * time.Millisecond).Round(time.Second).String() }
-		switch {
-		case off < 0:
-			return fmt.Sprintf("rows are dated up to %s before their acknowledgement, and before the load began", by(d.Lead))
-		case off > 0:
-			return fmt.Sprintf("rows are dated up to %s after they were read", by(d.LastRow-of.LedgerWindow(0).Read))
-		}
-	}
-	return ""
-}
-
 // clockAhead is by how many ms the database's clock is ahead of the coordinator's, if that is
 // more than a persist lag with this bound allows, or else 0.
 func clockAhead(r record.Run, bound float64) float64 {
@@ -158,8 +139,8 @@ func whyNoLedger(p *part) (why, advice string) {
 	if !judged || p.Ledger == nil || p.Ledger.Matched() == 0 {
 		return joinFirst(all, 3), advice
 	}
-	if text := misdated(p.Run); text != "" {
-		all = append(all, text+", as local times are that are taken for UTC")
+	if text := p.Misdated(); text != "" {
+		all = append(all, text+", as local times would be if they were taken for UTC")
 		advice = cmp.Or(advice, "Store UTC, or convert the time in the profile's query, as by CONVERT_TZ(persisted_at, 'America/New_York', '+00:00') or persisted_at AT TIME ZONE 'America/New_York'.")
 	}
 	if ahead := clockAhead(p.Run, float64(lag.Milliseconds())); ahead != 0 {
@@ -177,9 +158,9 @@ func ledgerLimitations(p *part) (all []string) {
 	}
 	add := func(format string, args ...any) { all = append(all, "ledger: "+fmt.Sprintf(format, args...)) }
 	if shift := time.Duration(c.Dates.Shift) * time.Millisecond; shift != 0 {
-		add("the times of rows are local ones of the server's time zone, %s from UTC, which is corrected", shift)
+		add("the rows have local times of the server's time zone, %s from UTC, which are corrected", shift)
 	}
-	if text := misdated(p.Run); text != "" {
+	if text := p.Misdated(); text != "" {
 		add("%s: the persist lag is not known", text)
 	}
 	return all

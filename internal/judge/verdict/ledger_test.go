@@ -51,7 +51,7 @@ func TestIdentitiesOfTwoForms(t *testing.T) {
 		"rounded": {
 			53, 53, "19-digit number over 2^53",
 			ledger.Forms{"19-digit number" + ledger.Rounded: 53, "3-digit number": 500},
-			verdict.Invalid, "all 53 acknowledged identities over 2^53 are as JavaScript rounds numbers",
+			verdict.Invalid, "all 53 acknowledged identities over 2^53 look as if JavaScript had rounded them",
 		},
 		"rounded, and one lost": {
 			53, 52, "19-digit number over 2^53", ledger.Forms{"19-digit number" + ledger.Rounded: 53}, verdict.LostWrite, "lost 1 of",
@@ -137,7 +137,7 @@ func TestMisdatedRows(t *testing.T) {
 	s := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
 	s.Run.Ledger.Dates = ledger.Dates{FirstAck: t0 + second, FirstRow: t0 + second, LastRow: t0 + 9*second, Shift: -5 * hour}
 	v := verdict.Judge(s.Record())
-	if said := "ledger: the times of rows are local ones of the server's time zone, -5h0m0s from UTC, which is corrected"; v.Outcome != verdict.Pass || !slices.Contains(v.Limitations, said) {
+	if said := "ledger: the rows have local times of the server's time zone, -5h0m0s from UTC, which are corrected"; v.Outcome != verdict.Pass || !slices.Contains(v.Limitations, said) {
 		t.Errorf("%s: %s\n%s", v.Outcome, v.Claim, strings.Join(v.Limitations, "\n"))
 	}
 }

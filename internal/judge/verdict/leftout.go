@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"assay.dev/assay/certificate"
+	"assay.dev/assay/internal/judge/stats"
+	"assay.dev/assay/internal/observe/metric"
 )
 
 // omission is one way in which a part of a run does not enter a verdict on an SLO.
@@ -24,21 +26,21 @@ var omissions = []omission{
 	{reason: "after-the-window", of: endedBadly, run: true},
 	{reason: "script-errors", of: scriptErrors},
 	{reason: "excused-responses", of: excusedResponses},
-	{reason: "caught-errors", of: caughtErrors},
-	{reason: "no-request", of: silentTransactions},
-	{reason: "no-message", of: unheardTransactions},
+	{reason: "caught-errors", of: excusedTransactions(metric.CaughtError, "in which a statement failed, or the script counted an error, and went on")},
+	{reason: "no-request", of: excusedTransactions(metric.NoRequest, "without a request or a statement that is counted")},
+	{reason: "no-message", of: excusedTransactions(metric.NoMessage, "that sent messages by WebSockets, and received none")},
 	{reason: "outside-transactions", of: outsideRequests, run: true},
 	{reason: "repeated-acknowledgements", of: repeatedLeftOut},
 	{reason: "early-rows", of: earlyLeftOut},
 	{reason: "addresses-unreached", of: unreachedAddresses, run: true},
 	{reason: "attempts-unknown", of: attemptsUnknown, run: true},
-	{reason: "unjudged-latency", of: unjudgedLatency, run: true},
-	{reason: "unjudged-failures", of: unjudgedFailures, run: true},
-	{reason: "unjudged-endpoints", of: unjudgedEndpoints, run: true},
+	{reason: "unjudged-latency", of: unjudgedLatency},
+	{reason: "unjudged-failures", of: unjudgedFailures},
+	{reason: "unjudged-endpoints", of: unjudgedEndpoints},
 	{reason: "think-time", of: thinkTime},
 	{reason: "script-time", of: scriptTime},
 	{reason: "generator-errors", of: generatorErrors},
-	{reason: "unjudged-checks", of: unjudgedChecks, run: true},
+	{reason: "unjudged-checks", of: unjudgedChecks},
 	{reason: "classes-pooled", of: pooledClasses, run: true},
 }
 
@@ -84,6 +86,10 @@ func weighingOf(all []certificate.Omission) (texts []string) {
 	return texts
 }
 
+// beyondShare reports whether k of n samples are more than come by chance, once in a thousand times, of
+// a share of q: a claim mentions no single slow or failed transaction of a few.
+func beyondShare(n, k, q float64) bool { return stats.AtLeast(n, k, q) <= 0.001 }
+
 // foreignLeftOut are the points of other senders beyond what is read of them.
 func foreignLeftOut(p *part) []certificate.Omission {
 	left := p.Timeline.LeftOut()
@@ -91,7 +97,7 @@ func foreignLeftOut(p *part) []certificate.Omission {
 		return nil
 	}
 	return []certificate.Omission{{
-		What:   fmt.Sprintf("points of other senders from second %d of the load on, more than is read of them", left.From-p.Facts.T0.Unix()),
+		What:   fmt.Sprintf("points of other senders from second %d of the load on, beyond the number that is read", left.From-p.Facts.T0.Unix()),
 		Points: new(int64(left.Points)), // an SLO on them is undecided: see worseAlone
 	}}
 }

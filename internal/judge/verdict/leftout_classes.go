@@ -24,20 +24,8 @@ const (
 	weighsChecks = 0.01
 )
 
-// ofEachFlow are the omissions of each flow; judged are the SLOs on it and on the whole run.
-func ofEachFlow(p *part, of func(e *evidence, judged []spec.SLO) []certificate.Omission) (all []certificate.Omission) {
-	for _, f := range p.perFlow() {
-		judged := slices.Clone(f.Plan.Profile.WholeSLOs())
-		if len(p.flows) > 0 {
-			judged = append(judged, p.Plan.Profile.WholeSLOs()...)
-		}
-		for _, found := range of(f.evidence, judged) {
-			found.Flow = f.flow()
-			all = append(all, found)
-		}
-	}
-	return all
-}
+// judging are the SLOs on a flow, or on a run without flows, and on the whole run.
+func (p *part) judging() []spec.SLO { return slices.Concat(p.Plan.Profile.WholeSLOs(), p.common) }
 
 // judgedBy reports whether an SLO that is so judges a part of the samples of its metric.
 func judgedBy(all []spec.SLO, part []metric.Label, is func(spec.SLO) bool) bool {
@@ -80,48 +68,45 @@ func ofMetric(name string) func(spec.SLO) bool {
 
 // unjudgedLatency are the transactions of a flow whose latency no SLO judges.
 func unjudgedLatency(p *part) []certificate.Omission {
-	return ofEachFlow(p, func(e *evidence, judged []spec.SLO) []certificate.Omission {
-		d := e.distribution(metric.TransactionDuration, nil)
-		if slices.ContainsFunc(judged, spec.SLO.OfTransactions) || d.all.Count() == 0 {
-			return nil
-		}
-		var observed []string
-		for _, q := range []float64{0.95, 0.99} {
-			v, _ := d.all.Quantile(q)
-			observed = append(observed, fmt.Sprintf("p%g %s", 100*q, quantity.Format(v, "ms")))
-		}
-		return []certificate.Omission{{
-			What:         "no SLO judges transaction_duration (" + strings.Join(observed, ", ") + ")",
-			Transactions: new(int64(d.all.Count())), Weighs: true,
-		}}
-	})
+	d := p.distribution(metric.TransactionDuration, nil)
+	if slices.ContainsFunc(p.judging(), spec.SLO.OfTransactions) || d.all.Count() == 0 {
+		return nil
+	}
+	var observed []string
+	for _, q := range []float64{0.95, 0.99} {
+		v, _ := d.all.Quantile(q)
+		observed = append(observed, fmt.Sprintf("p%g %s", 100*q, quantity.Format(v, "ms")))
+	}
+	return []certificate.Omission{{
+		What:         "no SLO judges transaction_duration (" + strings.Join(observed, ", ") + ")",
+		Transactions: new(int64(d.all.Count())), Weighs: true,
+	}}
 }
 
 // unjudgedFailures are the requests of protocols on whose failures there is no SLO, where some
 // failed. An SLO on their times, which they violate, judges them all the same.
-func unjudgedFailures(p *part) []certificate.Omission {
-	return ofEachFlow(p, func(e *evidence, judged []spec.SLO) (all []certificate.Omission) {
-		for _, of := range metric.Protocols {
-			if slices.ContainsFunc(judged, ofMetric(of.Failed)) {
-				continue
-			}
-			var requests, failed, weighing int64
-			for _, part := range e.partsOf(of.Failed+metric.RateTotal, judged) {
-				total, occurred := e.samplesOf(of.Failed, part)
-				requests, failed = requests+total, failed+occurred
-				if !judgedBy(judged, part, ofTimes(of)) {
-					weighing += occurred
-				}
-			}
-			if failed > 0 {
-				all = append(all, certificate.Omission{
-					What: "no SLO judges " + of.Failed, Requests: &requests, Failed: &failed,
-					Weighs: float64(weighing) > weighsFailed*float64(requests),
-				})
+func unjudgedFailures(p *part) (all []certificate.Omission) {
+	judged := p.judging()
+	for _, of := range metric.Protocols {
+		if slices.ContainsFunc(judged, ofMetric(of.Failed)) {
+			continue
+		}
+		var requests, failed, weighing int64
+		for _, part := range p.partsOf(of.Failed+metric.RateTotal, judged) {
+			total, occurred := p.samplesOf(of.Failed, part)
+			requests, failed = requests+total, failed+occurred
+			if !judgedBy(judged, part, ofTimes(of)) {
+				weighing += occurred
 			}
 		}
-		return all
-	})
+		if failed > 0 {
+			all = append(all, certificate.Omission{
+				What: "no SLO judges " + of.Failed, Requests: &requests, Failed: &failed,
+				Weighs: float64(weighing) > weighsFailed*float64(requests),
+			})
+		}
+	}
+	return all
 }
 
 // samplesOf counts samples of a rate, and those that are not 0.
@@ -151,34 +136,33 @@ type endpoint struct {
 // judges the transactions, they count as parts of these, and are listed only if the profile
 // judges other endpoints by themselves, or if they were slow: slower than the widest bound that
 // it has on endpoints, or else on transactions.
-func unjudgedEndpoints(p *part) []certificate.Omission {
-	return ofEachFlow(p, func(e *evidence, judged []spec.SLO) (all []certificate.Omission) {
-		var rest certificate.Omission
-		for _, of := range metric.Protocols {
-			found := uncovered(e, of, judged)
-			some := slices.ContainsFunc(judged, ofTimes(of)) || !slices.ContainsFunc(judged, spec.SLO.OfTransactions)
-			for _, u := range found {
-				slow, text := u.slow(judged)
-				o := certificate.Omission{
-					What: u.String() + text, Requests: new(int64(u.times.Count())), Failed: &u.failed, Weighs: slow || u.excepted > 0,
-				}
-				switch {
-				case !some && !o.Weighs:
-				case len(all) < maxUnjudged:
-					all = append(all, o)
-				case rest.Requests == nil:
-					rest = o
-					rest.What = "further endpoints that no SLO judges"
-				default:
-					*rest.Requests, *rest.Failed, rest.Weighs = *rest.Requests+*o.Requests, *rest.Failed+*o.Failed, rest.Weighs || o.Weighs
-				}
+func unjudgedEndpoints(p *part) (all []certificate.Omission) {
+	judged := p.judging()
+	var rest certificate.Omission
+	for _, of := range metric.Protocols {
+		found := uncovered(p.evidence, of, judged)
+		some := slices.ContainsFunc(judged, ofTimes(of)) || !slices.ContainsFunc(judged, spec.SLO.OfTransactions)
+		for _, u := range found {
+			slow, text := u.slow(judged)
+			o := certificate.Omission{
+				What: u.String() + text, Requests: new(int64(u.times.Count())), Failed: &u.failed, Weighs: slow || u.excepted > 0,
+			}
+			switch {
+			case !some && !o.Weighs:
+			case len(all) < maxUnjudged:
+				all = append(all, o)
+			case rest.Requests == nil:
+				rest = o
+				rest.What = "further endpoints that no SLO judges"
+			default:
+				*rest.Requests, *rest.Failed, rest.Weighs = *rest.Requests+*o.Requests, *rest.Failed+*o.Failed, rest.Weighs || o.Weighs
 			}
 		}
-		if rest.Requests != nil {
-			all = append(all, rest)
-		}
-		return all
-	})
+	}
+	if rest.Requests != nil {
+		all = append(all, rest)
+	}
+	return all
 }
 
 // uncovered are the endpoints of a protocol whose times no SLO judges, those with failures and
@@ -223,7 +207,7 @@ func (u *endpoint) String() string {
 	return "no SLO judges " + metric.Series{Name: u.of.Duration(), Labels: u.labels}.Key()
 }
 
-// slow reports whether the endpoint would miss the widest of the profile's bounds on a
+// slow reports whether the endpoint misses, beyond chance, the widest of the profile's bounds on a
 // percentile: of other endpoints, or else of transactions; with that percentile as text.
 func (u *endpoint) slow(judged []spec.SLO) (slow bool, text string) {
 	is := ofMetric(u.of.Duration())
@@ -238,8 +222,8 @@ func (u *endpoint) slow(judged []spec.SLO) (slow bool, text string) {
 	}
 	shown := 0.95
 	for q, bound := range widest {
-		v, _ := u.times.Quantile(q)
-		if over := v >= bound; over && !slow || over == slow && q < shown {
+		slower, _ := atLeast(&u.times, bound)
+		if over := beyondShare(float64(u.times.Count()), slower, 1-q); over && !slow || over == slow && q < shown {
 			slow, shown = slow || over, q
 		}
 	}
@@ -249,22 +233,21 @@ func (u *endpoint) slow(judged []spec.SLO) (slow bool, text string) {
 
 // unjudgedChecks are the checks of the script that no SLO judges.
 func unjudgedChecks(p *part) []certificate.Omission {
-	return ofEachFlow(p, func(e *evidence, judged []spec.SLO) []certificate.Omission {
-		var made, failed int64
-		weighs, names := false, []string(nil)
-		for _, c := range checksOf(e, judged, func(part []metric.Label) bool { return !judgedBy(judged, part, ofMetric(metric.Checks)) }) {
-			made, failed = made+c.Passes+c.Failures, failed+c.Failures
-			weighs = weighs || float64(c.Failures) > weighsChecks*float64(c.Passes+c.Failures)
-			if c.Failures > 0 {
-				names = append(names, fmt.Sprintf("%q failed %d of %d times", c.Name, c.Failures, c.Passes+c.Failures))
-			}
+	judged := p.judging()
+	var made, failed int64
+	weighs, names := false, []string(nil)
+	for _, c := range checksOf(p.evidence, judged, func(part []metric.Label) bool { return !judgedBy(judged, part, ofMetric(metric.Checks)) }) {
+		made, failed = made+c.Passes+c.Failures, failed+c.Failures
+		weighs = weighs || float64(c.Failures) > weighsChecks*float64(c.Passes+c.Failures)
+		if c.Failures > 0 {
+			names = append(names, fmt.Sprintf("%q failed %d of %d times", c.Name, c.Failures, c.Passes+c.Failures))
 		}
-		what := "no SLO judges these checks of the script"
-		if len(names) > 0 {
-			what += " (" + joinFirst(names, 3) + ")"
-		}
-		return []certificate.Omission{{What: what, Checks: &made, Failed: &failed, Weighs: weighs}}
-	})
+	}
+	what := "no SLO judges these checks of the script"
+	if len(names) > 0 {
+		what += " (" + joinFirst(names, 3) + ")"
+	}
+	return []certificate.Omission{{What: what, Checks: &made, Failed: &failed, Weighs: weighs}}
 }
 
 // pooledClasses are the samples of classes beyond the number that is recorded one by one: an SLO

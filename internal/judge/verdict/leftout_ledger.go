@@ -18,14 +18,14 @@ func repeatedLeftOut(p *part) []certificate.Omission {
 	}
 	c := p.Ledger
 	return []certificate.Omission{{
-		What:         fmt.Sprintf("acknowledgements that repeat an identity (%d, %d distinct), of which a loss and a duplicate cancel", c.Acknowledged, c.Acknowledged-c.Repeated),
+		What:         fmt.Sprintf("acknowledgements that repeat an identity (%d acknowledged, %d distinct): a loss and a duplicate of one would cancel out", c.Acknowledged, c.Acknowledged-c.Repeated),
 		Transactions: &c.Repeated, Weighs: judgesMetric(p, metric.Ledger),
 	}}
 }
 
 // earlyLeftOut are persist lags that are negative by more than clocks and columns explain.
 func earlyLeftOut(p *part) []certificate.Omission {
-	if p.Ledger == nil || misdated(p.Run) != "" {
+	if p.Ledger == nil || p.Misdated() != "" {
 		return nil
 	}
 	d := p.Ledger.Dates

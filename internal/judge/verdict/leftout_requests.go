@@ -15,29 +15,44 @@ import (
 )
 
 // excusedResponses are requests with a status that is a failure, which have not failed as the
-// script or the profile expects it.
+// script or the profile expects it. An answer that the profile expects, such as a 404, belongs to
+// the conditions of the claim, and does not weigh; a failure of the server does.
 func excusedResponses(p *part) (all []certificate.Omission) {
 	for _, of := range metric.Protocols {
 		for _, by := range []string{metric.ByScript, metric.ByProfile} {
-			selector := append(label("protocol", of.Name), label("by", by)...)
-			n := p.tally(metric.ExcusedRequests, selector).n
+			var n, weighing int64
+			var statuses []string
+			for status, count := range p.excused(of, by) {
+				n += count
+				statuses = append(statuses, status)
+				if by == metric.ByScript || of.Fails(status) {
+					weighing += count
+				}
+			}
 			if n == 0 {
 				continue
-			}
-			var statuses []string
-			for _, s := range p.Timeline.Series(metric.ExcusedRequests) {
-				if status := s.Label("status"); s.Label("protocol") == of.Name && s.Label("by") == by && !slices.Contains(statuses, status) && p.tally(metric.ExcusedRequests, append(label("status", status), selector...)).n > 0 {
-					statuses = append(statuses, status)
-				}
 			}
 			slices.SortFunc(statuses, compareStatus)
 			all = append(all, certificate.Omission{
 				What:     fmt.Sprintf("requests with %s, which the %s expects", statusText(of, statuses), by),
-				Requests: &n, Failed: &n, Weighs: p.matters(n),
+				Requests: &n, Weighs: p.matters(weighing),
 			})
 		}
 	}
 	return all
+}
+
+// excused are the requests of a protocol that an excuse of this kind covers, by status.
+func (p *part) excused(of *metric.Protocol, by string) map[string]int64 {
+	byStatus := map[string]int64{}
+	for _, s := range p.Timeline.Series(metric.ExcusedRequests) {
+		status := s.Label("status")
+		selector := append(label("protocol", of.Name), append(label("by", by), label("status", status)...)...)
+		if n := p.tally(metric.ExcusedRequests, selector).n; n > 0 {
+			byStatus[status] = n
+		}
+	}
+	return byStatus
 }
 
 // compareStatus orders statuses by their number.
@@ -75,39 +90,19 @@ func expectedStatuses(p *part) (all []string) {
 			statuses = append(statuses, strconv.Itoa(n))
 		}
 		if slices.SortFunc(statuses, compareStatus); len(statuses) > 0 {
-			all = append(all, fmt.Sprintf("by the profile a request with %s has not failed", statusText(of, statuses)))
+			all = append(all, fmt.Sprintf("the profile expects %s: such a request has not failed", statusText(of, statuses)))
 		}
 	}
 	return all
 }
 
-// caughtErrors are transactions that completed although something in them had failed that is no
-// request: their script has caught the error.
-func caughtErrors(p *part) []certificate.Omission {
-	n := p.tally(metric.ExcusedTransactions, label("reason", metric.CaughtError)).n
-	return []certificate.Omission{{
-		What:         "completed transactions in which a statement failed, or the script counted an error, and went on",
-		Transactions: &n, Weighs: p.matters(n),
-	}}
-}
-
-// unheardTransactions are those that completed although no message of a WebSocket was answered.
-func unheardTransactions(p *part) []certificate.Omission {
-	n := p.tally(metric.ExcusedTransactions, label("reason", metric.NoMessage)).n
-	return []certificate.Omission{{
-		What:         "completed transactions that sent messages by WebSockets, and received none",
-		Transactions: &n, Weighs: p.matters(n),
-	}}
-}
-
-// silentTransactions are those that completed and sent nothing that is counted: what they did,
-// such as to connect, has no result that is judged.
-func silentTransactions(p *part) []certificate.Omission {
-	n := p.tally(metric.ExcusedTransactions, label("reason", metric.NoRequest)).n
-	return []certificate.Omission{{
-		What:         "completed transactions without a request or a statement that is counted",
-		Transactions: &n, Weighs: p.matters(n),
-	}}
+// excusedTransactions are those that completed although, for this reason, it may not be as it should
+// be: what they did has failed, or has no result that is judged.
+func excusedTransactions(reason, what string) func(*part) []certificate.Omission {
+	return func(p *part) []certificate.Omission {
+		n := p.tally(metric.ExcusedTransactions, label("reason", reason)).n
+		return []certificate.Omission{{What: "completed transactions " + what, Transactions: &n, Weighs: p.matters(n)}}
+	}
 }
 
 // outsideRequests are requests of no transaction, such as those of setup(). During the load a
@@ -120,7 +115,7 @@ func outsideRequests(p *part) []certificate.Omission {
 	failed := sum(metric.Failed)
 	n := sum(metric.Completed) + failed
 	return []certificate.Omission{{
-		What:     "requests outside of transactions, as of setup()",
+		What:     "requests outside of transactions, such as those of setup()",
 		Requests: &n, Failed: &failed, Weighs: p.tally(metric.OutsideRequests, label("outcome", metric.Failed)).n > 0,
 	}}
 }

@@ -18,7 +18,7 @@ import (
 // changed the verdict.
 func TestExcusesAreListed(t *testing.T) {
 	c := synthetic.Examples()["pass"]
-	c.Plan.Profile.Flows[0].Expected = spec.Expected{HTTP: []int{503, 0}}
+	c.Plan.Profile.Flows[0].Expected = spec.Expected{HTTP: []int{404, 503, 0}}
 	judged := verdict.Judge(c)
 	span := judged.Judged[0]
 	few, many := 1.0, float64(*judged.Rate.Scheduled)/2
@@ -32,7 +32,9 @@ func TestExcusesAreListed(t *testing.T) {
 	excused(span.To-1, many, "HTTP", "404", metric.ByScript)
 	excused(span.From-1, many, "HTTP", "403", metric.ByScript) // before
 	excused(span.From, few, "HTTP", "0", metric.ByProfile)
+	excused(span.From, many, "HTTP", "404", metric.ByProfile)
 	excused(span.From, few, "gRPC", "5", metric.ByScript)
+	excused(span.From, many, "gRPC", "14", metric.ByProfile)
 	add(span.From, many, metric.ExcusedTransactions, "reason", metric.NoRequest)
 	add(span.From, few, metric.ExcusedTransactions, "reason", metric.CaughtError)
 	add(span.From, few, metric.ExcusedTransactions, "reason", metric.NoMessage)
@@ -41,14 +43,16 @@ func TestExcusesAreListed(t *testing.T) {
 
 	v := verdict.Judge(c)
 	one, half, both := int64(few), int64(many), int64(2*many)
+	halfAndOne := half + one
 	want := []certificate.Omission{
-		{Reason: "excused-responses", What: "requests with HTTP 404, 409, which the script expects", Requests: &both, Failed: &both, Weighs: true},
-		{Reason: "excused-responses", What: "requests with HTTP no answer, which the profile expects", Requests: &one, Failed: &one},
-		{Reason: "excused-responses", What: "requests with gRPC 5, which the script expects", Requests: &one, Failed: &one},
+		{Reason: "excused-responses", What: "requests with HTTP 404, 409, which the script expects", Requests: &both, Weighs: true},
+		{Reason: "excused-responses", What: "requests with HTTP no answer, 404, which the profile expects", Requests: &halfAndOne},
+		{Reason: "excused-responses", What: "requests with gRPC 5, which the script expects", Requests: &one},
+		{Reason: "excused-responses", What: "requests with gRPC 14, which the profile expects", Requests: &half, Weighs: true},
 		{Reason: "caught-errors", What: "completed transactions in which a statement failed, or the script counted an error, and went on", Transactions: &one},
 		{Reason: "no-request", What: "completed transactions without a request or a statement that is counted", Transactions: &half, Weighs: true},
 		{Reason: "no-message", What: "completed transactions that sent messages by WebSockets, and received none", Transactions: &one},
-		{Reason: "outside-transactions", What: "requests outside of transactions, as of setup()", Requests: new(int64(4)), Failed: new(int64(1))},
+		{Reason: "outside-transactions", What: "requests outside of transactions, such as those of setup()", Requests: new(int64(4)), Failed: new(int64(1))},
 	}
 	own := slices.DeleteFunc(slices.Clone(v.LeftOut), func(o certificate.Omission) bool {
 		return !slices.ContainsFunc(want, func(w certificate.Omission) bool { return w.Reason == o.Reason })
@@ -56,7 +60,7 @@ func TestExcusesAreListed(t *testing.T) {
 	if diff := cmp.Diff(want, own); diff != "" {
 		t.Error(diff)
 	}
-	if text := "by the profile a request with HTTP no answer, 503 has not failed"; !slices.Contains(v.Limitations, text) {
+	if text := "the profile expects HTTP no answer, 404, 503: such a request has not failed"; !slices.Contains(v.Limitations, text) {
 		t.Errorf("no limitation %q: %q", text, v.Limitations)
 	}
 }

@@ -38,7 +38,7 @@ func unjudgedStages(p *part) (all []certificate.Omission) {
 	for i, s := range e.plan.Stages {
 		span := record.SpanOf(e.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
 		span.To = min(span.To, loadEnd(e))
-		if span.Seconds() <= 0 || e.judges(span.From) || s.Name == plan.Overload && judgesGoodput(p) {
+		if span.Seconds() <= 0 || e.judges(span.From) || s.Name == plan.Overload && judgesMetric(p, metric.Goodput) {
 			continue
 		}
 		o := e.over(span)
@@ -61,10 +61,6 @@ func (e *evidence) judges(second int64) bool {
 	return slices.ContainsFunc(e.spans, func(s record.Span) bool { return s.From <= second && second < s.To })
 }
 
-func judgesGoodput(p *part) bool {
-	return slices.ContainsFunc(p.Plan.Profile.AllSLOs(), func(s spec.SLO) bool { return s.Metric == metric.Goodput })
-}
-
 // recovers reports whether settle_time or time_to_scale judge some seconds.
 func (p *part) recovers(span record.Span) bool {
 	return slices.ContainsFunc(p.recovered, func(r Recovery) bool {
@@ -72,12 +68,12 @@ func (p *part) recovers(span record.Span) bool {
 	})
 }
 
-// brokenIn names the first SLO on a share of samples that some seconds break, beyond chance; empty:
+// brokenIn names the first SLO on a share of samples that some seconds break (beyondShare); empty:
 // none. exceptTimes: on failures only.
 func brokenIn(o *evidence, exceptTimes bool) string {
 	breaks := func(v violations, q float64) bool {
 		total := stats.Sum(v.cleared)
-		return total.K > q*total.N+3*math.Sqrt(total.N*q*(1-q))
+		return beyondShare(total.N, total.K, q)
 	}
 	if breaks(throughputViolations(o), 1-minThroughput) {
 		return ThroughputMetric
@@ -126,7 +122,7 @@ func inRecoveries(p *part) []certificate.Omission {
 	}
 	o := p.whole.over(cut...)
 	return []certificate.Omission{{
-		What:    "recoveries in judged windows, which " + joinAnd(names) + " and none of the other SLOs on transactions and requests judge",
+		What:    "recoveries in judged windows, which no SLO on transactions and requests judges but those on " + joinAnd(names),
 		Seconds: new(float64(o.seconds)), Transactions: new(o.scheduled.n), Failed: new(o.notCompleted()),
 		Weighs: brokenIn(o, false) != "",
 	}}

@@ -179,8 +179,8 @@ func TestOverloadNotDelivered(t *testing.T) {
 		return 0, 0
 	})
 	for text, c := range map[string]*synthetic.Case{
-		"holds, but of the overload the generator lost 200 of 600 arrivals":                                    dropped,
-		"holds, but of the overload the generator itself started 200 of 600 transactions more than 100ms late": late,
+		"holds, but in the overload the generator lost 200 of 600 arrivals":                                    dropped,
+		"holds, but in the overload the generator itself started 200 of 600 transactions more than 100ms late": late,
 	} {
 		v := Judge(c.Record())
 		for _, name := range []string{metric.Goodput, metric.SettleTime} {

@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 
 	"assay.dev/assay/certificate"
@@ -13,23 +14,16 @@ import (
 // attempts: one PASS in many attempts means less than one in the first, since a system at its
 // limits passes at some time.
 func attempts(p *part) Rule {
-	n, e := p.Facts.Attempts, p.Facts.Earlier
+	n, unknown := p.Facts.Attempts, uncountedAttempts(p)
 	if n <= 0 {
-		text := "the number of attempts is not known" + attemptsReason(e)
-		if p.Plan.Scope == spec.ScopeTrial {
-			return Rule{Rule: certificate.Rule{Detail: "a trial is no attempt"}}
-		}
-		return Rule{Limitation: text, Rule: certificate.Rule{Detail: text}}
+		return Rule{Limitation: unknown, Rule: certificate.Rule{Detail: cmp.Or(unknown, "a trial is no attempt")}}
 	}
 	r := Rule{Rule: certificate.Rule{Observed: new(float64(n)), Detail: attemptText(p)}}
-	if e == nil {
-		return r
-	}
-	if notPassed(e) > 0 {
+	if notPassed(p.Facts.Earlier) > 0 {
 		r.Limitations = append(r.Limitations, r.Detail+": a PASS after others shows less than one at the first attempt")
 	}
-	if e.Unread > 0 {
-		r.Limitations = append(r.Limitations, fmt.Sprintf("there may be more attempts: %d lines of the journal of attempts cannot be read", e.Unread))
+	if unknown != "" {
+		r.Limitations = append(r.Limitations, unknown)
 	}
 	if len(r.Limitations) > 0 {
 		r.Limitation = r.Limitations[0]
@@ -37,11 +31,19 @@ func attempts(p *part) Rule {
 	return r
 }
 
-func attemptsReason(e *record.Earlier) string {
-	if e == nil || e.Unknown == "" {
-		return ""
+// uncountedAttempts says which attempts nobody has counted; empty: none.
+func uncountedAttempts(p *part) string {
+	e := p.Facts.Earlier
+	switch {
+	case p.Plan.Scope == spec.ScopeTrial:
+	case p.Facts.Attempts <= 0 && e != nil && e.Unknown != "":
+		return "the number of attempts is not known: " + e.Unknown
+	case p.Facts.Attempts <= 0:
+		return "the number of attempts is not known"
+	case e != nil && e.Unread > 0:
+		return fmt.Sprintf("there may be more attempts: %d lines of the journal of attempts cannot be read", e.Unread)
 	}
-	return ": " + e.Unknown
+	return ""
 }
 
 // attemptText is "attempt 3 at this revision of the service, after 1 FAIL and 1 PASS, 1 of them
@@ -85,15 +87,9 @@ func notPassed(e *record.Earlier) (n int) {
 }
 
 // attemptsUnknown are the attempts that nobody has counted.
-func attemptsUnknown(p *part) []certificate.Omission {
-	e := p.Facts.Earlier
-	switch {
-	case p.Plan.Scope == spec.ScopeTrial:
-		return nil
-	case p.Facts.Attempts <= 0:
-		return []certificate.Omission{{What: "attempts before this one: their number is not known" + attemptsReason(e)}}
-	case e != nil && e.Unread > 0:
-		return []certificate.Omission{{What: fmt.Sprintf("attempts before this one: %d lines of their journal cannot be read", e.Unread)}}
+func attemptsUnknown(p *part) (all []certificate.Omission) {
+	if text := uncountedAttempts(p); text != "" {
+		all = append(all, certificate.Omission{What: text})
 	}
-	return nil
+	return all
 }

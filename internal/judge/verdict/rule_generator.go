@@ -18,6 +18,8 @@ func generatorDrops(p *part) Rule {
 		if r.Outcome != Invalid && r.Limitation == "" {
 			r.Limitation = r.Detail
 		}
+	} else if script := scriptText(p.evidence); script != "" && r.Outcome == Invalid {
+		r.Detail, r.Advice = script+"; "+r.Detail, adviceScript
 	}
 	return r
 }
@@ -65,7 +67,7 @@ func generatorLag(p *part) Rule {
 	var hidden, shared []string
 	own := failedByScript(p.evidence) + silentIn(p.evidence, metric.Completed, metric.TimedOut)
 	for _, s := range p.slos {
-		if byScript(s, own) { // the rule script is about it
+		if byScript(p.evidence, s, own) { // the rule script is about it
 			continue
 		}
 		if s.HiddenByGenerator {

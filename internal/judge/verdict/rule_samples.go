@@ -95,7 +95,7 @@ func perClass(p *part) Rule {
 		pooled = append(pooled, s.MetricText()+" "+s.Expression)
 	}
 	if len(pooled) > 0 {
-		limits = append(limits, fmt.Sprintf("more than %d classes: the others are judged only all together: %s", metric.MaxSeries, joinFirst(pooled, 3)))
+		limits = append(limits, fmt.Sprintf("classes beyond the first %d are judged only all together: %s", metric.MaxSeries, joinFirst(pooled, 3)))
 		r.Advice = "Give requests whose URLs differ only by an id the same name (the tag name, or http.url)."
 	}
 	r.Limitation = strings.Join(limits, "; ")

@@ -4,6 +4,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 
 	"assay.dev/assay/certificate"
 	"assay.dev/assay/internal/observe/metric"
@@ -43,21 +44,22 @@ func script(p *part) Rule {
 // ownText says how many transactions of the judged windows the script failed by itself, or sent
 // nothing in, and why.
 func ownText(e *evidence, own, silent int64) string {
-	text := ""
+	var texts []string
 	if silent > 0 {
-		text = fmt.Sprintf("the script sent nothing in %d of %d transactions, and did not fail", silent, e.scheduled.n)
+		texts = append(texts, fmt.Sprintf("the script sent nothing in %d of %d transactions, and did not fail", silent, e.scheduled.n))
 	}
 	if own > 0 {
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("the script itself failed %d of %d transactions", own, e.scheduled.n) + thrown(e)
+		texts = append(texts, fmt.Sprintf("the script itself failed %d of %d transactions", own, e.scheduled.n)+thrown(e))
 	}
-	return text
+	return strings.Join(texts, "; ")
 }
 
-// thrown is the first exception of the script, after a colon; empty: none is known.
+// thrown is the first exception of the script, or what it asked for in vain, after a colon; empty:
+// none is known.
 func thrown(e *evidence) string {
+	if n := misasked(e); n > 0 {
+		return fmt.Sprintf(": %d requests of its were invalid, such as a URL without a scheme, and were not sent", n)
+	}
 	for _, w := range e.Facts.Workers {
 		if w.Thrown != "" {
 			return ": " + w.Thrown
@@ -68,6 +70,11 @@ func thrown(e *evidence) string {
 
 // failedByScript counts the transactions of the judged windows that the script itself failed.
 func failedByScript(e *evidence) int64 { return e.tally(metric.ScriptFailed, nil).n }
+
+// misasked counts the requests of the judged windows that were not sent, as they were none.
+func misasked(e *evidence) int64 {
+	return e.tally(metric.ErrorsByClass, label("class", metric.ErrorRequest)).n
+}
 
 // silentIn counts the transactions of the judged windows with these outcomes that sent nothing.
 func silentIn(e *evidence, outcomes ...string) (n int64) {
@@ -96,7 +103,7 @@ func decidedByScript(p *part, own int64) string {
 		return ""
 	}
 	for _, s := range p.slos {
-		if s.HiddenByGenerator && byScript(s, own) {
+		if s.HiddenByGenerator && byScript(p.evidence, s, own) {
 			return fmt.Sprintf("%s %s has %d violations, at least %d without the script's own errors, %d allowed",
 				s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)
 		}
@@ -105,8 +112,20 @@ func decidedByScript(p *part, own int64) string {
 }
 
 // byScript reports whether the script alone, which failed or delayed so many transactions
-// itself, can be why an SLO on these has fewer violations when cleared of the generator's share.
-func byScript(s SLO, own int64) bool {
-	ofTransactions := s.Metric == ThroughputMetric || s.Metric == metric.TransactionDuration || s.Metric == metric.Goodput
-	return own > 0 && ofTransactions && s.Doubt == "" && s.Cleared != nil && s.possibleViolations()-*s.Cleared <= own
+// itself, can be why an SLO on these, or on its requests, has fewer violations when cleared of the
+// generator's share.
+func byScript(e *evidence, s SLO, own int64) bool {
+	ofThese := s.Metric == ThroughputMetric || s.Metric == metric.TransactionDuration || s.Metric == metric.Goodput
+	if name, _, _ := strings.Cut(s.Metric, "{"); name == metric.HTTP.Failed || name == metric.HTTP.Duration() {
+		own, ofThese = misasked(e), true
+	}
+	return own > 0 && ofThese && s.Doubt == "" && s.Cleared != nil && s.possibleViolations()-*s.Cleared <= own
+}
+
+// scriptErrors are the transactions that the script itself failed. They count against a PASS,
+// and no FAIL rests on them.
+func scriptErrors(p *part) []certificate.Omission {
+	return []certificate.Omission{{
+		What: "transactions that the script itself failed, on which no FAIL rests", Transactions: new(failedByScript(p.evidence)),
+	}}
 }

@@ -91,6 +91,19 @@ func TestNothingCompletedAndNothingSent(t *testing.T) {
 			system: endings(synthetic.OwnError, 100), want: Invalid,
 			claim: "the script decides the verdict: transaction_duration p(95)<250 has 600 violations, at least 0 without the script's own errors, 30 allowed; the script itself failed 600 of 600 transactions: " + exception, omitted: []string{"script-errors"},
 		},
+		"the script asks for what is no request": {
+			system: endings(metric.Failed, 100), want: Invalid,
+			claim: "the script itself failed 600 of 600 transactions: 600 requests of its were invalid, such as a URL without a scheme, and were not sent (smoke", omitted: []string{"script-errors"},
+			change: func(c *synthetic.Case) {
+				edit(c, "worker/0", metric.ViolationsCleared, times(0))
+				for i := range c.Frames {
+					for _, n := range pointsNamed(&c.Frames[i], metric.TransactionsScheduled) {
+						c.Frames[i].Points = append(c.Frames[i].Points, metric.CounterPoint(metric.Of(metric.ScriptFailed), n.Value), metric.CounterPoint(metric.Of(metric.GeneratorUndone), n.Value),
+							metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", metric.ErrorRequest), n.Value))
+					}
+				}
+			},
+		},
 		"the script throws once, which decides nothing": {
 			system: func(n int64) (float64, string) {
 				if n == 400 {
@@ -196,7 +209,7 @@ func TestBadEndsAfterTheWindows(t *testing.T) {
 		"teardown() throws, with a ledger":         {exit: "107", error: threw, ledger: true, want: Invalid, text: "teardown() failed: " + threw + "; the ledger may depend on it"},
 		"teardown() stops the test, with a ledger": {exit: "108", error: "test aborted: no at teardown (pay.js:9:3)", ledger: true, want: Invalid, text: "the ledger may depend on it"},
 		"a transaction stops the test":             {exit: "108", error: "test aborted: done at default (pay.js:4:1)", ledger: true, want: Pass, text: "after the judged windows: the script stopped the test: test aborted: done at default (pay.js:4:1)"},
-		"the script fails the test":                {exit: "110", want: Pass, text: "after the judged windows: the run was stopped: worker/0 ended with status 110"},
+		"the script fails the test":                {exit: "110", want: Pass, text: "after the judged windows: the script marked the test as failed"},
 		"the user interrupts it":                   {exit: "105", error: "test run was aborted", stopped: "interrupted", want: Pass, text: "after the judged windows: the run was stopped: interrupted"},
 		"all SLOs were decided at a look":          {exit: "105", error: "test run was aborted", stopped: "-", want: Pass},
 		"they were, and teardown() throws":         {exit: "107", error: threw, stopped: "-", want: Pass, text: "after the judged windows: teardown() failed: " + threw},
@@ -225,6 +238,9 @@ func TestBadEndsAfterTheWindows(t *testing.T) {
 			}
 			if c.text != "" && (!strings.Contains(said, c.text) || !strings.Contains(listed, "after-the-window: ")) || c.text == "" && strings.Contains(said+listed, "after the judged") {
 				t.Errorf("said:\n%s\nlisted: %s\nwant %s", said, listed, c.text)
+			}
+			if claimed := strings.Contains(v.Claim, "the script marked the test as failed"); claimed != (c.exit == "110") {
+				t.Errorf("claim: %s", v.Claim)
 			}
 		})
 	}

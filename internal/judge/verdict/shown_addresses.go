@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -21,8 +20,8 @@ import (
 // its name resolved meanwhile. A service behind a name is only shown where the load went.
 type reachedHost struct {
 	name        string
+	of          string // metric of the traffic: its requests, or its connections where it has none
 	addresses   []certificate.Address
-	requests    bool                              // shares are of requests; else of connections
 	shares      map[netip.Addr]float64            // of the traffic to the host
 	byWorker    map[string]map[netip.Addr]float64 // the same of each worker's traffic
 	first, last map[netip.Addr]bool               // to which the name resolved at the begin and at the end; empty: it was not looked up
@@ -41,19 +40,18 @@ const (
 // reachedHosts lists the hosts by name.
 func reachedHosts(e *evidence) (all []*reachedHost) {
 	byName := map[string]*reachedHost{}
-	host := func(s metric.Series) *reachedHost {
-		name := s.Label("host")
-		if byName[name] == nil {
-			byName[name] = &reachedHost{name: name, shares: map[netip.Addr]float64{}, byWorker: map[string]map[netip.Addr]float64{}}
-		}
-		return byName[name]
-	}
 	for _, of := range []string{metric.WorkerRequests, metric.WorkerConnections} {
 		for _, s := range e.Timeline.Series(of) {
 			for _, w := range e.Facts.Workers {
-				if n, _ := e.Timeline.SumOf(w.Source, of, s.Labels, record.All); n > 0 {
-					host(s).add(s.Label("address"), w.Source, of == metric.WorkerRequests, n)
+				n, _ := e.Timeline.SumOf(w.Source, of, s.Labels, record.All)
+				if n <= 0 {
+					continue
 				}
+				name := s.Label("host")
+				if byName[name] == nil {
+					byName[name] = &reachedHost{name: name, of: of, shares: map[netip.Addr]float64{}, byWorker: map[string]map[netip.Addr]float64{}}
+				}
+				byName[name].add(s.Label("address"), w.Source, of, n)
 			}
 		}
 	}
@@ -66,7 +64,7 @@ func reachedHosts(e *evidence) (all []*reachedHost) {
 	return all
 }
 
-func (h *reachedHost) add(address, worker string, requests bool, n float64) {
+func (h *reachedHost) add(address, worker, of string, n float64) {
 	i := slices.IndexFunc(h.addresses, func(a certificate.Address) bool { return a.Address == address })
 	if i < 0 {
 		i, h.addresses = len(h.addresses), append(h.addresses, certificate.Address{Host: h.name, Address: address})
@@ -75,52 +73,42 @@ func (h *reachedHost) add(address, worker string, requests bool, n float64) {
 	if !slices.Contains(a.Workers, worker) {
 		a.Workers = append(a.Workers, worker)
 	}
-	if requests {
-		a.Requests, h.requests = a.Requests+int64(n), true
+	if of == metric.WorkerRequests {
+		a.Requests += int64(n)
 	} else {
 		a.Connections += int64(n)
 	}
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || requests != h.requests {
-		return // what is beyond those that are counted each, or connections beside requests
+	if of != h.of {
+		return // connections beside requests
 	}
-	if h.byWorker[worker] == nil {
-		h.byWorker[worker] = map[netip.Addr]float64{}
+	a.Share += n                                             // until all are known, their number
+	if to, err := netip.ParseAddrPort(address); err == nil { // else it is beyond those that are counted each
+		if h.byWorker[worker] == nil {
+			h.byWorker[worker] = map[netip.Addr]float64{}
+		}
+		h.byWorker[worker][to.Addr()] += n
+		h.shares[to.Addr()] += n
 	}
-	h.byWorker[worker][to.Addr()] += n
-	h.shares[to.Addr()] += n
 }
 
-// share turns counts into shares.
+// share turns counts into shares, and puts the addresses with most of the traffic first.
 func (h *reachedHost) share() {
-	divide := func(counts map[netip.Addr]float64) {
+	for _, counts := range append(slices.Collect(maps.Values(h.byWorker)), h.shares) {
 		total := 0.0
-		for _, a := range slices.SortedFunc(maps.Keys(counts), netip.Addr.Compare) {
-			total += counts[a]
+		for _, n := range counts {
+			total += n
 		}
 		for a := range counts {
 			counts[a] /= total
 		}
 	}
-	divide(h.shares)
-	for _, counts := range h.byWorker {
-		divide(counts)
+	total := 0.0
+	for _, a := range h.addresses {
+		total += a.Share
 	}
 	for i := range h.addresses {
-		a := &h.addresses[i]
-		slices.Sort(a.Workers)
-		total, own := int64(0), a.Connections
-		for _, other := range h.addresses {
-			if h.requests {
-				total += other.Requests
-			} else {
-				total += other.Connections
-			}
-		}
-		if h.requests {
-			own = a.Requests
-		}
-		a.Share = float64(own) / float64(total)
+		h.addresses[i].Share /= total
+		slices.Sort(h.addresses[i].Workers)
 	}
 	slices.SortFunc(h.addresses, func(a, b certificate.Address) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Address, b.Address))
@@ -131,56 +119,50 @@ func (h *reachedHost) share() {
 func resolvedOf(e *evidence, name string) (first, last map[netip.Addr]bool) {
 	first, last = map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, w := range e.Facts.Workers {
-		firstOf, lastOf, begin, end := map[netip.Addr]bool{}, map[netip.Addr]bool{}, int64(math.MaxInt64), int64(math.MinInt64)
+		bySecond := map[int64][]netip.Addr{}
 		for _, s := range e.Timeline.Series(metric.WorkerResolved) {
 			addr, err := netip.ParseAddr(s.Label("address"))
 			if err != nil || s.Label("host") != name {
 				continue
 			}
-			seconds := slices.Sorted(maps.Keys(e.Timeline.BySecondOf(w.Source, metric.WorkerResolved, s.Labels)))
-			if len(seconds) == 0 {
-				continue
+			for second := range e.Timeline.BySecondOf(w.Source, metric.WorkerResolved, s.Labels) {
+				bySecond[second] = append(bySecond[second], addr)
 			}
-			from, to := seconds[0], seconds[len(seconds)-1]
-			if from < begin {
-				clear(firstOf)
-			}
-			if to > end {
-				clear(lastOf)
-			}
-			begin, end = min(begin, from), max(end, to)
-			firstOf[addr], lastOf[addr] = from == begin, to == end
 		}
-		for addr, is := range firstOf {
-			first[addr] = first[addr] || is
+		seconds := slices.Sorted(maps.Keys(bySecond))
+		if len(seconds) == 0 {
+			continue
 		}
-		for addr, is := range lastOf {
-			last[addr] = last[addr] || is
+		for _, a := range bySecond[seconds[0]] {
+			first[a] = true
+		}
+		for _, a := range bySecond[seconds[len(seconds)-1]] {
+			last[a] = true
 		}
 	}
-	maps.DeleteFunc(first, func(_ netip.Addr, is bool) bool { return !is })
-	maps.DeleteFunc(last, func(_ netip.Addr, is bool) bool { return !is })
 	return first, last
 }
 
 // comparable are the addresses of a kind that the load reached: a name often has addresses of
 // IPv4 and of IPv6 that are the same machines.
-func (h *reachedHost) comparable(of map[netip.Addr]bool) (all []netip.Addr) {
-	for a := range of {
+func (h *reachedHost) comparable(of map[netip.Addr]bool) []netip.Addr {
+	return slices.DeleteFunc(sortedAddresses(of), func(a netip.Addr) bool {
 		for reached := range h.shares {
 			if reached.Is4() == a.Is4() {
-				all = append(all, a)
-				break
+				return false
 			}
 		}
-	}
-	slices.SortFunc(all, netip.Addr.Compare)
-	return all
+		return true
+	})
+}
+
+func sortedAddresses[T any](of map[netip.Addr]T) []netip.Addr {
+	return slices.SortedFunc(maps.Keys(of), netip.Addr.Compare)
 }
 
 // what is what shares are of.
 func (h *reachedHost) what() string {
-	if h.requests {
+	if h.of == metric.WorkerRequests {
 		return "requests"
 	}
 	return "connections"
@@ -190,11 +172,7 @@ const pinned = "open connections keep their address: set noConnectionReuse in th
 
 // reachedLimitations say where the load did not go as its names would have it.
 func reachedLimitations(e *evidence) (all []string) {
-	hosts := reachedHosts(e)
-	if text := besideTarget(e.Plan.Target, hosts); text != "" {
-		all = append(all, text)
-	}
-	for _, h := range hosts {
+	for _, h := range reachedHosts(e) {
 		first, last := h.comparable(h.first), h.comparable(h.last)
 		if len(h.first) > 0 && !slices.Equal(first, last) {
 			all = append(all, fmt.Sprintf("%s resolved to %s when the load began, and to %s when it ended; its %s went to %s (%s)",
@@ -205,42 +183,55 @@ func reachedLimitations(e *evidence) (all []string) {
 		}
 		if a, b := h.apart(); a != "" {
 			all = append(all, fmt.Sprintf("workers reached different addresses of %s: %s %s, and %s %s",
-				h.name, workerName(e, a), addressList(slices.SortedFunc(maps.Keys(h.byWorker[a]), netip.Addr.Compare)), workerName(e, b), addressList(slices.SortedFunc(maps.Keys(h.byWorker[b]), netip.Addr.Compare))))
+				h.name, workerName(e, a), addressList(sortedAddresses(h.byWorker[a])), workerName(e, b), addressList(sortedAddresses(h.byWorker[b]))))
 		}
 	}
 	return all
 }
 
-// besideTarget says that requests went elsewhere than to the target's name; empty: some did,
-// or the target has no name.
-func besideTarget(target string, hosts []*reachedHost) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return ""
+// besideTarget says that the load went elsewhere than to the target, all of it or nearly; empty: it
+// did not. What is no HTTP, such as gRPC, may have a port of its own.
+func besideTarget(e *evidence, hosts []*reachedHost) (text string, requests int64) {
+	u, err := url.Parse(e.Plan.Target)
+	if err != nil || u.Hostname() == "" {
+		return "", 0
 	}
 	name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if _, err := netip.ParseAddr(name); err == nil {
-		return ""
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	first, last := resolvedOf(e, name)
+	own, _ := netip.ParseAddr(name)
 	var others []string
+	total := int64(0)
 	for _, h := range hosts {
-		if h.name == name {
-			return ""
-		}
-		if h.requests {
-			others = append(others, h.name)
+		for _, a := range h.addresses {
+			to, err := netip.ParseAddrPort(a.Address)
+			local := to.Addr().IsLoopback() && (own.IsLoopback() || name == "localhost")
+			if err != nil || h.name == name || to.Addr() == own.Unmap() || local || first[to.Addr()] || last[to.Addr()] {
+				switch {
+				case err != nil || a.Requests == 0:
+					return "", 0
+				case fmt.Sprint(to.Port()) == cmp.Or(port, fmt.Sprint(to.Port())):
+					total += a.Requests
+					continue
+				}
+			}
+			if a.Requests > 0 {
+				requests, others = requests+a.Requests, append(others, h.name+" ("+a.Address+")")
+			}
 		}
 	}
-	if len(others) == 0 {
-		return ""
+	total += requests
+	if requests == 0 || float64(requests) < nearlyAll*float64(total) {
+		return "", 0
 	}
-	return fmt.Sprintf("no connection went to %s by its name: the script sent its requests to %s (by other URLs, or its option hosts)", name, firstOf(others))
+	return fmt.Sprintf("the target %s, to which %d of %d requests went: the script sent the others to %s (by other URLs, or its option hosts)",
+		u.Host, total-requests, total, firstOf(others)), requests
 }
 
 // text is "10.0.0.1 (99.1 %) and 10.0.0.2 (0.9 %)".
 func (h *reachedHost) text() string {
 	var all []string
-	for _, a := range slices.SortedFunc(maps.Keys(h.shares), netip.Addr.Compare) {
+	for _, a := range sortedAddresses(h.shares) {
 		all = append(all, fmt.Sprintf("%s (%s)", a, percent(h.shares[a])))
 	}
 	return firstOf(all)
@@ -267,7 +258,7 @@ func firstOf(all []string) string {
 }
 
 func (h *reachedHost) largest() (addr netip.Addr, share float64) {
-	for _, a := range slices.SortedFunc(maps.Keys(h.shares), netip.Addr.Compare) {
+	for _, a := range sortedAddresses(h.shares) {
 		if h.shares[a] > share {
 			addr, share = a, h.shares[a]
 		}
@@ -276,13 +267,8 @@ func (h *reachedHost) largest() (addr netip.Addr, share float64) {
 }
 
 // unreached are the addresses that the name had when the load ended, and that nothing reached.
-func (h *reachedHost) unreached() (all []netip.Addr) {
-	for _, a := range h.comparable(h.last) {
-		if h.shares[a] == 0 {
-			all = append(all, a)
-		}
-	}
-	return all
+func (h *reachedHost) unreached() []netip.Addr {
+	return slices.DeleteFunc(h.comparable(h.last), func(a netip.Addr) bool { return h.shares[a] > 0 })
 }
 
 // apart are two workers that reached no address of a host in common; empty: there are none.
@@ -302,9 +288,13 @@ func (h *reachedHost) apart() (a, b string) {
 	return "", ""
 }
 
-// unreachedAddresses are the addresses of the target's names that no load reached.
+// unreachedAddresses are the target, and the addresses of its names, that no load reached.
 func unreachedAddresses(p *part) (all []certificate.Omission) {
-	for _, h := range reachedHosts(p.evidence) {
+	hosts := reachedHosts(p.evidence)
+	if text, n := besideTarget(p.evidence, hosts); text != "" {
+		all = append(all, certificate.Omission{What: text, Requests: &n, Weighs: true})
+	}
+	for _, h := range hosts {
 		if missed := h.unreached(); len(missed) > 0 {
 			all = append(all, certificate.Omission{
 				What:   fmt.Sprintf("%s of %s, which none of the %s reached", addressList(missed), h.name, h.what()),

@@ -24,7 +24,7 @@ func describeLatency(e *evidence) map[string]Latency {
 	add(TransactionName, e.distribution(metric.TransactionDuration, nil))
 	seen := map[string]bool{TransactionName: true}
 	for _, of := range metric.Protocols {
-		for _, name := range endpointNames(e, of, nil) {
+		for _, name := range endpointNames(e, of) {
 			d := e.distribution(of.Duration(), label("name", name)) // empty also selects the series without one
 			if d.all.Count() == 0 {
 				continue

@@ -52,7 +52,7 @@ func describeLedger(e *evidence) *Ledger {
 		return nil
 	}
 	lag := func(q float64) *float64 { return known(c.Lag(q)) }
-	if misdated(e.Run) != "" {
+	if e.Misdated() != "" {
 		lag = func(float64) *float64 { return nil }
 	}
 	return &Ledger{

@@ -211,10 +211,10 @@ func hasOwn(e *evidence, pool, class spec.SLO) bool {
 }
 
 // endpointNames are the names of a protocol's requests, each once; empty: some have none.
-func endpointNames(e *evidence, of *metric.Protocol, selector []metric.Label) (names []string) {
+func endpointNames(e *evidence, of *metric.Protocol) (names []string) {
 	seen := map[string]bool{}
 	for _, s := range e.seriesOf(of.Duration()) {
-		if name := s.Label("name"); s.Matches(selector) && !seen[name] {
+		if name := s.Label("name"); !seen[name] {
 			seen[name] = true
 			names = append(names, name)
 		}

@@ -89,7 +89,7 @@ func undeliveredOverload(e *evidence) string {
 // not deliver; undelivered is empty where it did.
 func (out *SLO) hide(undelivered string) {
 	if undelivered != "" && out.Outcome == Pass {
-		out.Outcome, out.HiddenByGenerator, out.Doubt = Inconclusive, true, "of the overload "+undelivered
+		out.Outcome, out.HiddenByGenerator, out.Doubt = Inconclusive, true, "in the overload "+undelivered
 	}
 }
 

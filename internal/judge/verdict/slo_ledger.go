@@ -47,7 +47,7 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	if n == 0 {
 		return out
 	}
-	allowed, lost, misdated := allowedViolations(s, n), lostWrites(e.Run), misdated(e.Run) != ""
+	allowed, lost, misdated := allowedViolations(s, n), lostWrites(e.Run), e.Misdated() != ""
 	late := func(ahead float64) (n int64) {
 		for millis, identities := range e.Ledger.Lags {
 			if s.Violates(max(0, float64(millis)-ahead)) {

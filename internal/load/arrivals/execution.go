@@ -202,7 +202,7 @@ func (r *execution) run(vu lib.ActiveVU, t *Transaction, number int64, pauses *P
 	}
 	end := time.Now()
 	t.Trace.End()
-	t.Silent = pauses.sends.nothing()
+	t.Silent = pauses.sending.nothing()
 	t.Think = pauses.took
 	t.Latency = end.Sub(r.t0) - t.Due - t.Think
 	interrupted, text, abort := r.ctx.Err() != nil, "", false
@@ -256,7 +256,7 @@ func (r *execution) abandon() {
 		if t.Due > r.stopped() {
 			continue
 		}
-		t.Outcome, t.Interrupted, t.Latency, t.Silent = TimedOut, true, end.Sub(r.t0)-t.Due, pauses.sends.nothing()
+		t.Outcome, t.Interrupted, t.Latency, t.Silent = TimedOut, true, end.Sub(r.t0)-t.Due, pauses.sending.nothing()
 		r.report(t, end)
 	}
 }

@@ -164,12 +164,7 @@ func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving,
 			break
 		}
 		name := strconv.FormatUint(vu.GetID(), 10)
-		sends, err := watchSending(vu)
-		if err != nil {
-			r.fail(err)
-			break
-		}
-		pauses, forget := r.newPauses(vu.GetID(), name, sends)
+		pauses, forget := r.newPauses(vu.GetID(), name)
 		if err := (watcher{pauses, r.out}).watch(vu); err != nil {
 			forget()
 			r.fail(err)

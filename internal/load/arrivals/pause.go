@@ -17,7 +17,8 @@ type Pauses struct {
 	scenario, vu string
 	t0           time.Time
 	limit        time.Duration // longest think time that a transaction may ask for
-	sends        *sending      // what the VU sends; nil: not known
+	sending      sending
+	of           *execution
 	asked, took  time.Duration // by the current transaction; a pause takes longer than asked where its timer is late
 	// sent counts the HTTP requests of the current transaction, timers those that have not fired.
 	sent, timers atomic.Int64
@@ -26,7 +27,7 @@ type Pauses struct {
 // begin begins a transaction.
 func (p *Pauses) begin() {
 	p.asked, p.took = 0, 0
-	p.sends.note(false)
+	p.sending.begun.Store(false)
 	p.sent.Store(0)
 	p.timers.Store(0)
 }
@@ -60,11 +61,19 @@ func (v *VUs) Pauses(number uint64) *Pauses {
 }
 
 // newPauses makes those of a VU, which its script finds until remove is called.
-func (r *execution) newPauses(number uint64, vu string, sends *sending) (p *Pauses, remove func()) {
+func (r *execution) newPauses(number uint64, vu string) (p *Pauses, remove func()) {
 	c := r.executor.config
-	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think, sends: sends}
+	p = &Pauses{scenario: c.Name, vu: vu, t0: r.t0, limit: c.Parameters.Think, of: r}
 	c.process.vus.all.Store(number, p)
 	return p, func() { c.process.vus.all.Delete(number) }
+}
+
+// Called reports a call of gRPC, with its status among the tags, unless the run has ended.
+func (p *Pauses) Called(tags *metrics.TagSet, from, to time.Time) {
+	metrics.PushIfNotDone(p.of.ctx, p.of.out, metrics.Sample{
+		TimeSeries: metrics.TimeSeries{Metric: p.of.executor.state.Test.BuiltinMetrics.GRPCReqDuration, Tags: tags},
+		Time:       to, Value: metrics.D(to.Sub(from)),
+	})
 }
 
 // Slept reports that the script slept, which is a part of its transaction's latency.

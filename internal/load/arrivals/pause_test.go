@@ -95,7 +95,7 @@ func TestPausesAreOfOneProcess(t *testing.T) {
 	for range 2 {
 		e := newTestExecutor(t, Parameters{Plan: plan.Plan{Think: time.Second}}, 1)
 		e.config.process = &process{}
-		p, remove := (&execution{executor: e}).newPauses(1, "1", nil)
+		p, remove := (&execution{executor: e}).newPauses(1, "1")
 		if e.config.process.vus.Pauses(1) != p {
 			t.Error("a VU does not find its pauses")
 		}

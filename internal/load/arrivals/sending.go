@@ -1,15 +1,12 @@
 package arrivals
 
 import (
-	"fmt"
 	"net"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
 
 	"go.k6.io/k6/v2/ext"
-	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
 )
 
@@ -18,34 +15,23 @@ import (
 // that is open already is not noted here: k6 reports its bytes at the end of the transaction.
 type sending struct {
 	begun  atomic.Bool
-	dialer *netext.Dialer // k6's, of the VU
+	dialer *netext.Dialer // k6's, of the VU; nil: it is not watched
 	// unknown: the build has extensions that may have connections of their own.
 	unknown bool
 }
 
-// watchSending notes what a VU sends. It must not run yet.
-func watchSending(vu lib.InitializedVU) (*sending, error) {
-	// As for the guard, k6 has no public way, but its VU has an exported field.
-	fields := reflect.Indirect(reflect.ValueOf(vu))
-	if fields.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("watch what is sent: the VU is a %T", vu)
-	}
-	field, isDialer := pointerTo[*netext.Dialer](fields.FieldByName("Dialer"))
-	if !isDialer {
-		return nil, fmt.Errorf("watch what is sent: %T has no Dialer", vu)
-	}
-	dialer := *field
-	s := &sending{dialer: dialer, unknown: hasOtherExtensions()}
+// watch notes what is sent by a dialer.
+func (s *sending) watch(dialer *netext.Dialer) {
+	s.dialer, s.unknown = dialer, hasOtherExtensions()
 	allow := dialer.Control
 	dialer.Control = func(network, address string, c syscall.RawConn) error {
-		s.note(true)
+		s.begun.Store(true)
 		if allow == nil {
 			return nil
 		}
 		return allow(network, address, c)
 	}
 	dialer.Resolver = &watchedResolver{dialer.Resolver, s}
-	return s, nil
 }
 
 // watchedResolver notes the names that a VU looks up.
@@ -56,21 +42,14 @@ type watchedResolver struct {
 
 // LookupIP resolves a name.
 func (r *watchedResolver) LookupIP(host string) (net.IP, error) {
-	r.of.note(true)
+	r.of.begun.Store(true)
 	return r.Resolver.LookupIP(host)
-}
-
-// note notes whether the transaction has begun to send anything.
-func (s *sending) note(begun bool) {
-	if s != nil {
-		s.begun.Store(begun)
-	}
 }
 
 // nothing reports whether the transaction has begun to send nothing for certain, apart from
 // bytes that k6 has reported.
 func (s *sending) nothing() bool {
-	return s != nil && !s.unknown && !s.begun.Load() && atomic.LoadInt64(&s.dialer.BytesWritten) == 0
+	return s.dialer != nil && !s.unknown && !s.begun.Load() && atomic.LoadInt64(&s.dialer.BytesWritten) == 0
 }
 
 // hasOtherExtensions reports whether this build offers scripts other extensions than ours.
@@ -86,6 +65,6 @@ func hasOtherExtensions() bool {
 // Sends notes that a VU, by its number, sends something by other means than k6's dialer.
 func (v *VUs) Sends(number uint64) {
 	if p := v.Pauses(number); p != nil {
-		p.sends.note(true)
+		p.sending.begun.Store(true)
 	}
 }

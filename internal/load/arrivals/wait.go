@@ -82,32 +82,24 @@ func (w watcher) waited(kind WaitKind, from time.Time, err error) {
 	w.out <- wait
 }
 
-// watch has a VU report its waits. k6 offers no way to, but its VU has exported fields, and
+// watch has a VU report its waits, and what it sends. It must not run yet. k6 offers no way to, but its VU has exported fields, and
 // the state that it shares with its modules is a pointer.
 func (w watcher) watch(vu any) error {
 	fields := reflect.Indirect(reflect.ValueOf(vu))
 	if fields.Kind() != reflect.Struct {
 		return fmt.Errorf("watch a VU: it is a %T", vu)
 	}
-	runtime, isRuntime := fieldOf[*sobek.Runtime](fields, "Runtime")
-	dialer, isDialer := fieldOf[*netext.Dialer](fields, "Dialer")
+	runtime, isRuntime := pointerTo[*sobek.Runtime](fields.FieldByName("Runtime"))
+	dialer, isDialer := pointerTo[*netext.Dialer](fields.FieldByName("Dialer"))
 	shared := fields.FieldByName("state")
 	if !isRuntime || !isDialer || !shared.IsValid() || shared.Type() != reflect.TypeFor[*lib.State]() {
 		return fmt.Errorf("watch a VU: %T has no Runtime, Dialer or state", vu)
 	}
+	w.sending.watch(*dialer)
 	state := (*lib.State)(shared.UnsafePointer())
-	state.Dialer = &watchedDialer{dialer, w}
+	state.Dialer = &watchedDialer{*dialer, w}
 	state.Transport = &watchedTransport{state.Transport, w}
-	return w.watchTimers(runtime)
-}
-
-func fieldOf[T any](fields reflect.Value, name string) (value T, ok bool) {
-	field := fields.FieldByName(name)
-	if !field.IsValid() || !field.CanInterface() {
-		return value, false
-	}
-	value, ok = field.Interface().(T)
-	return value, ok
+	return w.watchTimers(*runtime)
 }
 
 // watchedDialer is that of gRPC and WebSockets; HTTP has its own, and reports its times. Of a gRPC
@@ -156,7 +148,11 @@ const timersScript = `(function (waited) {
     globalThis[name] = function (callback, delay, ...given) {
       if (typeof callback !== 'function') return original(callback, delay, ...given);
       let fired = waited(0, 0);
-      return original(function (...args) { fired = waited(fired, +delay || 0); callback(...args); }, delay, ...given);
+      return original(function (...args) {
+        fired = waited(fired, +delay || 0);
+        if (name === 'setInterval') fired = waited(0, 0); // it is set again
+        callback(...args);
+      }, delay, ...given);
     };
   }
 })`

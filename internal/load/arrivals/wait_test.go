@@ -132,6 +132,9 @@ func TestWatchedTimers(t *testing.T) {
 		if _, err := fire(sobek.Undefined()); err == nil || !errors.As(err, new(*sobek.Exception)) {
 			t.Errorf("it throws %v", err)
 		}
+		if n := w.timers.Load(); n != 2 {
+			t.Errorf("%d timers are set, want the first one and that of the interval", n)
+		}
 	})
 	if sum := run("sum").ToInteger(); sum != 10 {
 		t.Errorf("the sum is %d", sum)

@@ -1,1 +1,1 @@
-// k6Instance of sleep.go has no body: Go allows that in packages with an assembly file only.
+// k6Instance and k6State have no body: Go allows that in packages with an assembly file only.

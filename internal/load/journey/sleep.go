@@ -55,8 +55,9 @@ func (r untimedRoot) NewModuleInstance(vu modules.VU) modules.Instance {
 	return r.Module.NewModuleInstance(vu)
 }
 
-// Watch has scripts import a k6 whose sleep() is reported, and notes whether they import an
-// extension of k6 other than those that report how long their calls take.
+// Watch has scripts import a k6 whose sleep() is reported, and that reports all calls of gRPC, and
+// notes whether they import an extension of k6 other than those that report how long their calls
+// take.
 func Watch(vus *arrivals.VUs, timed ...string) {
 	for name, e := range ext.Get(ext.JSExtension) {
 		if m, ok := e.Module.(modules.Module); ok && name != ImportPath && !slices.Contains(timed, name) {
@@ -64,4 +65,5 @@ func Watch(vus *arrivals.VUs, timed ...string) {
 		}
 	}
 	ext.Register("k6", ext.JSExtension, k6Root{vus})
+	watchCalls(vus)
 }

@@ -2,6 +2,7 @@ package k6
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -248,7 +249,12 @@ func TestTransactionsByName(t *testing.T) {
 func BenchmarkRequest(b *testing.B) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Flows: []Flow{{Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond}}})
-	batch := []metrics.SampleContainer{k.trail(time.Now(), "pay", "1", 12*time.Millisecond, false)}
+	now := time.Now()
+	a.start(now, now)
+	trail := k.trail(now.Add(12*time.Millisecond), "pay", "1", 12*time.Millisecond, false)
+	trail.ConnRemoteAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443}
+	batch := []metrics.SampleContainer{trail}
+	a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Scenario: "payment", VU: "1"}})
 	b.ReportAllocs()
 	for b.Loop() {
 		a.add(batch)

@@ -39,6 +39,9 @@ var errorTexts = []struct{ text, class string }{
 	{"server closed idle connection", metric.ErrorClosed},
 	{"use of closed network connection", metric.ErrorClosed},
 	{"stopped after", metric.ErrorRedirects},
+	{"unsupported protocol scheme", metric.ErrorRequest},
+	{"no Host in request URL", metric.ErrorRequest},
+	{"net/http: invalid ", metric.ErrorRequest},
 	{"deadline exceeded", metric.ErrorTimeout},
 	{"timeout", metric.ErrorTimeout},
 	{"tls: ", metric.ErrorTLS},
@@ -60,6 +63,8 @@ func requestClass(code int, text, status string) string {
 		return metric.ErrorReset
 	case code >= 1100 && code < 1110:
 		return metric.ErrorDNS
+	case code == 1110 || code == 1111: // by blacklistIPs or blockHostnames of the script
+		return metric.ErrorRequest
 	case code >= 1300 && code < 1400:
 		return metric.ErrorTLS
 	case code >= 1400 && code < 1600: // 1000 + status
@@ -102,30 +107,26 @@ func (c *seriesIndex) lackSeries(scenario, class string) int {
 // beyond the limit on series are counted as other.
 func (c *seriesIndex) errorClass(scenario, where, class string) int {
 	scenario = maskTag(scenario) // a script can set this tag
-	of := func(class string) metric.Series {
+	return c.counter(metric.MaxSeries, class, metric.ErrorOther, func(class string) metric.Series {
 		return metric.Of(metric.ErrorsByClass, "where", where, "class", class, "scenario", scenario)
-	}
-	s := of(class)
-	if i, ok := c.byKey[s.Key()]; ok {
-		return i
-	}
-	if c.count[metric.ErrorsByClass]++; c.count[metric.ErrorsByClass] > metric.MaxSeries {
-		s = of(metric.ErrorOther)
-	}
-	return c.add(s, metric.Counter)
+	})
 }
 
 // form is the series of acknowledged identities of a form, of which there may be few.
 func (c *seriesIndex) form(scenario, form string) int {
-	of := func(form string) metric.Series {
+	return c.counter(len(c.flows)*ledger.MaxForms, form, ledger.OtherForms, func(form string) metric.Series {
 		return metric.Of(metric.AcknowledgedForms, "form", form, "scenario", scenario)
-	}
-	s := of(form)
-	if i, ok := c.byKey[s.Key()]; ok {
-		return i
-	}
-	if c.count[metric.AcknowledgedForms]++; c.count[metric.AcknowledgedForms] > len(c.flows)*ledger.MaxForms {
-		s = of(ledger.OtherForms)
+	})
+}
+
+// counter is the series with a value of a label, or with the other one once the metric has as many
+// as its limit.
+func (c *seriesIndex) counter(limit int, value, other string, with func(value string) metric.Series) int {
+	s := with(value)
+	if _, known := c.byKey[s.Key()]; !known {
+		if c.count[s.Name]++; c.count[s.Name] > limit {
+			s = with(other)
+		}
 	}
 	return c.add(s, metric.Counter)
 }

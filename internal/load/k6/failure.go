@@ -45,16 +45,9 @@ func (c *seriesIndex) expected(tags *tagSet, of *metric.Protocol) bool {
 // excuse is the series of requests that have not failed although their status is a failure.
 // All statuses beyond the limit on series are one.
 func (c *seriesIndex) excuse(tags *tagSet, of *metric.Protocol, by string) *int {
-	in := func(status string) metric.Series {
+	return new(c.counter(metric.MaxSeries, tags.status, metric.ErrorOther, func(status string) metric.Series {
 		return metric.Of(metric.ExcusedRequests, "protocol", of.Name, "status", status, "by", by, "scenario", maskTag(tags.scenario))
-	}
-	s := in(tags.status)
-	if _, known := c.byKey[s.Key()]; !known {
-		if c.count[metric.ExcusedRequests]++; c.count[metric.ExcusedRequests] > metric.MaxSeries {
-			s = in(metric.ErrorOther)
-		}
-	}
-	return new(c.add(s, metric.Counter))
+	}))
 }
 
 // withFailure are the samples of an HTTP request with its failure as we count it. k6 hands the

@@ -67,9 +67,9 @@ func (a *aggregate) requestEnded(of *metric.Protocol, all []metrics.Sample, r re
 }
 
 // blame tells whether the generator is to blame for a failed request of a transaction: what it
-// has not got, or a stall of its, for a tenth of the time or more, without which there may have been
-// an answer. k6 does not say
-// what a call of other protocols than HTTP failed of, but its connection has failed before it.
+// has not got, what its script asks for, or a stall of its, for a tenth of the time or more, without
+// which there may have been an answer. k6 does not say what a call of other protocols than HTTP
+// failed of, but its connection has failed before it.
 func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, took time.Duration, r *requestResult) {
 	unanswered := slices.Contains(of.Unanswered, tags.status)
 	class := a.index.series[a.index.requestClass(tags, of)].Label("class")
@@ -80,7 +80,8 @@ func (a *aggregate) blame(of *metric.Protocol, v *vu, tags *tagSet, took time.Du
 		r.lacked = v.lacked
 	}
 	v.lacked = ""
-	r.byGenerator = r.lacked != "" || r.stalled > 0 && 10*r.stalled >= took && unanswered
+	r.misasked = class == metric.ErrorRequest && v.redirects == 0 // the system says where a redirect leads
+	r.byGenerator = r.lacked != "" || r.misasked || r.stalled > 0 && 10*r.stalled >= took && unanswered
 	v.lacks(r.lacked)
 }
 
@@ -126,11 +127,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	switch to.kind {
 	case metrics.Rate:
 		b.count(to.index, 1)
-		hit := 0.0
-		if value != 0 {
-			hit = 1
-		}
-		b.count(to.occurred, hit)
+		b.count(to.occurred, boolToFloat(value != 0))
 	case metrics.Trend:
 		b.observe(to.index, value)
 	case metrics.Gauge:

@@ -4,10 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"go.k6.io/k6/v2/lib/netext/httpext"
 	"go.k6.io/k6/v2/metrics"
+	"gopkg.in/guregu/null.v3"
 
 	"assay.dev/assay/internal/load/arrivals"
 	"assay.dev/assay/internal/observe/metric"
+	"assay.dev/assay/internal/spec"
 )
 
 // What a transaction sent, and whether it was its script that failed it.
@@ -71,6 +74,45 @@ func TestTransactionsThatTheScriptFails(t *testing.T) {
 			}
 			if got := count(metric.GeneratorUndone); (got == 1) != c.undone {
 				t.Errorf("%g not completed because of generator or script, want %t", got, c.undone)
+			}
+		})
+	}
+}
+
+// A request that the client does not send, as its URL or a header of it is none, is a mistake of the
+// script, unless the system has redirected it.
+func TestRequestsThatAreNone(t *testing.T) {
+	none := []string{"status", "0", "error_code", "1000", "error"}
+	scheme, header := append(none, `unsupported protocol scheme ""`), append(none, `net/http: invalid header field value for "Authorization"`)
+	for name, c := range map[string]struct {
+		requests         [][]string
+		unsent, byScript float64
+	}{
+		"a URL without a scheme":   {[][]string{scheme}, 1, 1},
+		"a header of two lines":    {[][]string{header}, 1, 1},
+		"a host that it blocks":    {[][]string{{"status", "0", "error_code", "1111", "error", "hostname (shop.test) is in a blocked pattern (*)"}}, 1, 1},
+		"after one that was sent":  {[][]string{{"status", "200"}, header}, 0, 1},
+		"after one that failed":    {[][]string{{"status", "500"}, header}, 0, 0},
+		"where a redirect leads":   {[][]string{{"status", "302"}, scheme}, 0, 0},
+		"one that is not answered": {[][]string{append(none, "EOF")}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFailures(spec.Expected{})
+			f.add([]metrics.SampleContainer{&arrivals.TransactionStart{Scenario: "s", VU: "1"}})
+			for _, tags := range c.requests {
+				trail := f.http(tags[1], null.BoolFrom(tags[1] == "0" || tags[1] == "500")).(*httpext.Trail)
+				for i := range trail.Samples {
+					trail.Samples[i].Tags = f.tags(tags...)
+				}
+				f.add([]metrics.SampleContainer{trail})
+			}
+			f.add([]metrics.SampleContainer{&arrivals.Transaction{Scenario: "s", VU: "1", Silent: c.unsent > 0}})
+			got := pointsOf(f.aggregate)[f.t0.Unix()]
+			unsent := got[metric.Of(metric.TransactionsUnsent, "scenario", "s", "outcome", metric.Failed).Key()]
+			byScript := got[metric.Of(metric.ScriptFailed, "scenario", "s").Key()]
+			undone := got[metric.Of(metric.GeneratorUndone, "scenario", "s").Key()]
+			if unsent != c.unsent || byScript != c.byScript || undone != c.byScript {
+				t.Errorf("%g sent nothing, %g failed by the script, %g not completed because of it", unsent, byScript, undone)
 			}
 		})
 	}

@@ -190,10 +190,9 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(c.last), new(int64)
 		return s
 	}
-	s.sends = name == metric.DataSent || strings.HasPrefix(name, "browser_")
-	s.check = name == metric.Checks
-	s.waits = slices.Contains(waitTimes, name)
+	s.sends, s.check, s.waits = name == metric.DataSent, name == metric.Checks, slices.Contains(waitTimes, name)
 	if strings.HasPrefix(name, browserTimes) {
+		s.sends = true
 		arrivals.Untimed()
 	}
 	s.span = name == metrics.GroupDurationName || name == metrics.IterationDurationName

@@ -64,11 +64,11 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if droppedByGenerator {
 		b.count(f.lost, 1)
 	}
-	unsent := t.Silent && !v.sent && !v.bytes && v.requests == 0 && cmp.Or(v.lack, v.lacked) == ""
+	unsent := t.Silent && !v.sent && !v.bytes && cmp.Or(v.lack, v.lacked) == ""
 	if unsent {
 		b.count(f.unsent[outcome], 1)
 	}
-	failedByScript := outcome == arrivals.Failed && (unsent || t.OwnError && !v.failed && !v.classified && !v.checkFailed)
+	failedByScript := outcome == arrivals.Failed && (unsent || v.misasked && !v.systemFailed || t.OwnError && !v.failed && !v.classified && !v.checkFailed)
 	if failedByScript {
 		b.count(f.scriptFailed, 1)
 	}
@@ -154,6 +154,7 @@ type vu struct {
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
 	sent          bool          // it sent a request or a statement
+	misasked      bool          // its script asked for what is no request
 	bytes         bool          // k6 has sent bytes for it, or a browser may have
 	asked, heard  bool          // it sent messages by WebSockets, and received some
 	checkFailed   bool          // a check of the script failed
@@ -186,6 +187,7 @@ type requestResult struct {
 	excused     *int          // series of its excuse, as it has not failed although its status is a failure; nil: it has none
 	byGenerator bool          // it failed without a response while the generator stalled for a tenth of its time, or for what it lacks
 	lacked      string        // class of the latter; empty: none
+	misasked    bool          // nothing was sent, as what the script asked for is no request
 	stalled     time.Duration // time for which the generator stalled while it was open
 }
 
@@ -231,7 +233,7 @@ func (v *vu) lacks(class string) { v.lack = cmp.Or(v.lack, class) }
 func (v *vu) request(end time.Duration, r requestResult, redirect bool) (loop bool) {
 	v.last = end
 	v.requests++
-	v.sent = true
+	v.sent, v.misasked = v.sent || !r.misasked, v.misasked || r.misasked
 	if redirect {
 		v.redirects++
 	} else {

@@ -41,9 +41,7 @@ const maxSpans = 1 << 14
 
 // lengthened adds a span.
 func lengthened(all []span, of span) []span {
-	n := len(all)
-	switch {
-	case n > 0 && of.from <= all[n-1].to && of.from >= all[n-1].from, n == maxSpans:
+	if n := len(all); n == maxSpans || n > 0 && of.from <= all[n-1].to && of.from >= all[n-1].from {
 		all[n-1].to = max(all[n-1].to, of.to)
 		return all
 	}
@@ -101,7 +99,9 @@ func without(pauses []arrivals.Pause, spans []span) (rest []arrivals.Pause) {
 }
 
 // settle tells, at the end of a VU's transaction, when it really paused, and when its script
-// worked: the time in which it neither waited nor paused. Both excuse what they are part of.
+// worked: the time in which it neither waited nor paused. Both excuse what they are part of. A
+// sleep between two requests may be a wait for the system, as of one that is polled; a sleep
+// before the first one or after the last one is none.
 //
 // A user does not think while a request is open: he waits for it. A request that k6 has not
 // reported when the run ends may have been open at any time.
@@ -114,7 +114,15 @@ func (a *aggregate) settle(v *vu, start, end time.Duration, mayWait bool) {
 	if v.timed = !mayWait && !arrivals.IsUntimed(); !v.timed {
 		return
 	}
-	all := append(append(a.spans[:0], v.open...), v.timers...)
+	all := append(a.spans[:0], v.open...)
+	for _, s := range v.timers {
+		if n := len(v.open); n > 0 { // the system is not waited for before it is asked, or after its last answer
+			s.from, s.to = max(s.from, v.open[0].from), min(s.to, v.open[n-1].to)
+		}
+		if s.from < s.to {
+			all = append(all, s)
+		}
+	}
 	for _, p := range v.pauses {
 		all = append(all, span{p.From, p.To})
 	}

@@ -114,8 +114,20 @@ func TestThinkAndScriptTime(t *testing.T) {
 		"computes while a request is open": {func(s second) []metrics.SampleContainer {
 			return []metrics.SampleContainer{s.http(1000*ms, 1900*ms)}
 		}, 1000, 0, 100, 1000, 1},
-		"sleeps": {func(s second) []metrics.SampleContainer {
-			return []metrics.SampleContainer{s.http(1000*ms, 1100*ms), wait(arrivals.AtTimer, 1100*ms, 1990*ms)}
+		"sleeps between requests": {func(s second) []metrics.SampleContainer {
+			return []metrics.SampleContainer{s.http(1000*ms, 1100*ms), wait(arrivals.AtTimer, 1100*ms, 1980*ms), s.http(1980*ms, 1990*ms)}
+		}, 1000, 0, 10, 1000, 1},
+		"sleeps after its last request": {func(s second) []metrics.SampleContainer {
+			return []metrics.SampleContainer{s.http(1000*ms, 1100*ms), wait(arrivals.AtTimer, 1050*ms, 1990*ms)}
+		}, 1000, 0, 900, 1000, 0},
+		"sleeps before its first request": {func(s second) []metrics.SampleContainer {
+			return []metrics.SampleContainer{wait(arrivals.AtTimer, 1000*ms, 1890*ms), s.http(1900*ms, 2000*ms)}
+		}, 1000, 0, 900, 1000, 0},
+		"sleeps in a session": {func(s second) []metrics.SampleContainer {
+			return []metrics.SampleContainer{wait(arrivals.AtTimer, 1100*ms, 1990*ms), s.sample(sessionTime, 2000*ms, 950*ms)}
+		}, 1000, 0, 50, 1000, 1},
+		"sleeps, and sends nothing that is timed": {func(s second) []metrics.SampleContainer {
+			return []metrics.SampleContainer{wait(arrivals.AtTimer, 1000*ms, 1990*ms)}
 		}, 1000, 0, 10, 1000, 1},
 		"sends statements": {func(s second) []metrics.SampleContainer {
 			return []metrics.SampleContainer{s.sample(sql.ConnectingMetric, 1200*ms, 200*ms), s.sample(sql.DurationMetric, 2000*ms, 700*ms)}

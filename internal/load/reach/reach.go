@@ -24,9 +24,7 @@ const (
 	maxNames     = 8  // names that are looked up
 	maxResolved  = 64 // addresses of a name
 
-	// Every is the time between two look-ups of a name.
-	Every = 5 * time.Second
-	// lookupTimeout bounds one.
+	lookupEvery   = 5 * time.Second
 	lookupTimeout = 2 * time.Second
 )
 
@@ -41,7 +39,13 @@ type Log struct {
 	hosts    map[netip.Addr]string // names by the addresses that they resolved to
 	reached  map[netip.AddrPort]*traffic
 	others   traffic
-	resolved map[string]map[netip.Addr]int64 // look-ups since the last call, by name
+	resolved map[resolved]int64 // look-ups since the last call
+}
+
+// resolved is a name with one of its addresses.
+type resolved struct {
+	name string
+	addr netip.Addr
 }
 
 // traffic is the traffic to one address since the last call.
@@ -62,13 +66,21 @@ func (l *Log) Named(name string, addr netip.Addr) {
 		default: // it is awake, or nobody watches
 		}
 	}
+	l.note(name, addr)
+}
+
+// note notes that an address is one of a name.
+func (l *Log) note(name string, addr netip.Addr) {
 	if l.hosts == nil {
 		l.hosts = map[netip.Addr]string{}
 	}
 	if len(l.hosts) < maxNames*maxResolved {
-		l.hosts[addr.Unmap()] = name
+		l.hosts[plain(addr)] = name
 	}
 }
+
+// plain is an address of IPv4 as such, and without a zone.
+func plain(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
 // Connect notes a connection that is made to an address.
 func (l *Log) Connect(to netip.AddrPort) { l.traffic(to, func(t *traffic) { t.connections++ }) }
@@ -81,7 +93,7 @@ func (l *Log) Request(to net.Addr) {
 }
 
 func (l *Log) traffic(to netip.AddrPort, count func(*traffic)) {
-	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
+	to = netip.AddrPortFrom(plain(to.Addr()), to.Port())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.reached[to]
@@ -104,7 +116,7 @@ func (l *Log) Watch(ctx context.Context) {
 	l.mu.Lock()
 	l.fresh = fresh
 	l.mu.Unlock()
-	tick := time.NewTicker(Every)
+	tick := time.NewTicker(lookupEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		l.Look(ctx)
@@ -136,16 +148,11 @@ func (l *Log) Look(ctx context.Context) {
 		}
 		l.mu.Lock()
 		if l.resolved == nil {
-			l.resolved = map[string]map[netip.Addr]int64{}
-		}
-		if l.resolved[name] == nil {
-			l.resolved[name] = map[netip.Addr]int64{}
+			l.resolved = map[resolved]int64{}
 		}
 		for _, a := range addresses[:min(len(addresses), maxResolved)] {
-			l.resolved[name][a.Unmap().WithZone("")]++
-			if len(l.hosts) < maxNames*maxResolved {
-				l.hosts[a.Unmap().WithZone("")] = name
-			}
+			l.resolved[resolved{name, plain(a)}]++
+			l.note(name, a)
 		}
 		l.mu.Unlock()
 	}
@@ -166,18 +173,13 @@ func (l *Log) Take() (points []metric.Point) {
 		add(metric.WorkerRequests, host, to.String(), t.requests)
 		*t = traffic{}
 	}
-	add(metric.WorkerConnections, Others, Others, l.others.connections)
-	add(metric.WorkerRequests, Others, Others, l.others.requests)
+	add(metric.WorkerConnections, metric.OtherAddresses, metric.OtherAddresses, l.others.connections)
+	add(metric.WorkerRequests, metric.OtherAddresses, metric.OtherAddresses, l.others.requests)
 	l.others = traffic{}
-	for name, addresses := range l.resolved {
-		for a, n := range addresses {
-			add(metric.WorkerResolved, name, a.String(), n)
-		}
+	for of, n := range l.resolved {
+		add(metric.WorkerResolved, of.name, of.addr.String(), n)
 	}
 	l.resolved = nil
 	slices.SortFunc(points, func(a, b metric.Point) int { return cmp.Compare(a.Series.Key(), b.Series.Key()) })
 	return points
 }
-
-// Others stands for the addresses beyond those that are counted each.
-const Others = metric.OtherAddresses

@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -228,7 +229,7 @@ func (f Forms) Add(form string) {
 // String names the form of most identities, and how many others there are.
 func (f Forms) String() string {
 	all := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
-		return cmpFirst(f[b]-f[a], strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(f[b], f[a]), strings.Compare(a, b))
 	})
 	switch len(all) {
 	case 0:
@@ -237,16 +238,6 @@ func (f Forms) String() string {
 		return all[0]
 	}
 	return fmt.Sprintf("%s (and %d other forms)", all[0], len(all)-1)
-}
-
-func cmpFirst(difference int64, otherwise int) int {
-	switch {
-	case difference < 0:
-		return -1
-	case difference > 0:
-		return 1
-	}
-	return otherwise
 }
 
 // Reading is how the identities of a query are read: what the script acknowledged is not

@@ -121,9 +121,9 @@ var catalogue = []Descriptor{
 	{Name: GeneratorStall, Kind: Counter, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time for which the generator was stalled, by its heartbeat"},
 	{Name: GeneratorDropped, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "dropped arrivals whose delay was caused more by the generator's lag than by queueing"},
 	{Name: GeneratorUndone, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions not completed because of the generator itself or its script: dropped by its lag, failed or timed out during a stall or by the script's own work, failed for what it lacks or by the script, or timed out and sent nothing"},
-	{Name: GeneratorLacks, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "class"}, Text: "transactions that failed for what the generator's host has not got, by class: local ports, descriptors, memory, names that it cannot look up"},
-	{Name: ScriptTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time of each transaction in which its script neither waited for a request, a statement or a timer nor thought: JavaScript, and what k6 does for it; no data where the script uses what nobody times (browser, extensions)"},
-	{Name: ThinkTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "think time of each transaction that thought, which no latency counts; what it thought while a request was open is none"},
+	{Name: GeneratorLacks, Kind: Counter, Sources: byWorker, Labels: []string{"scenario", "class"}, Text: "transactions that failed because the generator's host lacked something, by class: local ports, descriptors, memory, names that it cannot look up"},
+	{Name: ScriptTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "time of each transaction in which its script neither waited for a request or a statement, nor for a timer between them, nor thought: JavaScript, what k6 does for it, and sleep() before the first request or after the last one; no data where the script uses what nobody times (browser, extensions)"},
+	{Name: ThinkTime, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "think time of each transaction that thought, which no latency includes; a pause while a request is open is none"},
 	{Name: ScriptFailed, Kind: Counter, Sources: byWorker, Labels: scenario, Text: "transactions that the script itself failed: it threw before it sent anything, or, though every request succeeded, an error of its own, such as a TypeError"},
 	{Name: ArrivalQueueing, Kind: Histogram, Unit: "ms", Sources: byWorker, Labels: scenario, Text: "delay of the start because every VU was busy with the system under test"},
 
@@ -291,7 +291,7 @@ var catalogue = []Descriptor{
 	// Judged over the whole run, as the ledger is.
 	{
 		Name: RecoveryTime, Kind: Histogram, Unit: "ms", Sources: byCoordinator, SLO: recoveries, Key: "faults",
-		Text: "time from each fault that the run injected, and from its end, from when on the SLOs held again, until the next one or the end of the load; unbounded if they did not",
+		Text: "time from each fault that the run injected, and from its end, until the SLOs held again for good: up to the next one or the end of the load; unbounded if they did not",
 	},
 	{Name: Invariants, Kind: Counter, Sources: byCoordinator, SLO: invariants, Key: "invariants", Text: "violated: invariants of the profile that did not hold in the database after the load"},
 
@@ -301,11 +301,11 @@ var catalogue = []Descriptor{
 	},
 	{
 		Name: SettleTime, Kind: Histogram, Unit: "ms", Sources: byStages, SLO: recoveries,
-		Text: "time from the end of each overload from when on the latency SLOs held again, until the load next rose, or ended; unbounded if they did not",
+		Text: "time from the end of each overload until the latency SLOs held again for good: until the load next rose, or ended; unbounded if they did not",
 	},
 	{
 		Name: TimeToScale, Kind: Histogram, Unit: "ms", Sources: byStages, SLO: recoveries,
-		Text: "time from each step up to a judged rate from when on the latency SLOs held, until the load next rose, or ended; unbounded if they did not",
+		Text: "time from each step up to a judged rate until the latency SLOs held for good: until the load next rose, or ended; unbounded if they did not",
 	},
 
 	// Computed while the run goes on: no frame has them.

@@ -28,6 +28,7 @@ const (
 	ErrorTLS             = "TLS"
 	ErrorHTTP2           = "HTTP/2"
 	ErrorRedirects       = "too many redirects"
+	ErrorRequest         = "invalid request" // the client does not send it
 	ErrorAnswerSize      = "answer too large"
 	ErrorAnswers         = "no memory for the answer" // in the generator
 	ErrorScript          = "script error"

@@ -272,15 +272,22 @@ func (r Run) LedgerWindow(flow int) ledger.Window {
 	return w
 }
 
-// Misdated reports whether rows are dated when they cannot have been stored, so that their
-// persist lag is not known.
-func (r Run) Misdated() bool {
-	for i := range r.Plan.Profile.Flows {
-		if r.Ledger != nil && r.LedgerWindow(i).Off(r.Ledger.Of(i).Dates) != 0 {
-			return true
+// Misdated says that rows are dated when they cannot have been stored, so that their persist lag is
+// not known; empty: none is.
+func (r Run) Misdated() string {
+	by := func(ms int64) string { return (time.Duration(ms) * time.Millisecond).Round(time.Second).String() }
+	for _, of := range r.PerFlow() {
+		if of.Ledger == nil {
+			continue
+		}
+		switch d, w := of.Ledger.Dates, of.LedgerWindow(0); {
+		case w.Off(d) < 0:
+			return fmt.Sprintf("rows are dated up to %s before their acknowledgement, and before the load began", by(d.Lead))
+		case w.Off(d) > 0:
+			return fmt.Sprintf("rows are dated up to %s after they were read", by(d.LastRow-w.Read))
 		}
 	}
-	return false
+	return ""
 }
 
 // Fault is what came of one fault of the profile. Times are of the coordinator's clock,

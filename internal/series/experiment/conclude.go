@@ -58,22 +58,16 @@ func Conclude(control, variant compare.Group, primary []string, tolerance float6
 		return e, err
 	}
 	for _, o := range e.Comparison.Outliers {
-		text := o.Text(primary...)
-		if text == "" {
+		text, c := o.Text(primary...), e.Comparison
+		if text == "" || !c.Pairing.Paired {
 			continue
 		}
-		pairs, same := e.Comparison.Pairing.Pairs, e.Comparison
-		i := slices.IndexFunc(pairs, func(p [2]int) bool {
-			return same.A.Runs[p[0]].Folder == o.Folder || same.B.Runs[p[1]].Folder == o.Folder
-		})
-		if i < 0 {
-			continue // not paired
-		}
+		pair := c.Pairing.Pairs[o.Pair()]
 		lacks := func(g compare.Group, folder string) compare.Group {
 			g.Runs = slices.DeleteFunc(slices.Clone(g.Runs), func(r compare.Run) bool { return r.Folder == folder })
 			return g
 		}
-		w, err := conclude(lacks(control, same.A.Runs[pairs[i][0]].Folder), lacks(variant, same.B.Runs[pairs[i][1]].Folder), primary, tolerance)
+		w, err := conclude(lacks(control, c.A.Runs[pair[0]].Folder), lacks(variant, c.B.Runs[pair[1]].Folder), primary, tolerance)
 		if err != nil {
 			return e, err
 		}
@@ -310,10 +304,8 @@ func medianOf(values []float64, runs int) *float64 {
 		return nil
 	}
 	all := append(make([]float64, max(0, runs-len(values))), values...)
-	runs = len(all)
 	slices.Sort(all)
-	v := document.Round((all[(runs-1)/2] + all[runs/2]) / 2)
-	return &v
+	return new(document.Round(effect.Median(all)))
 }
 
 // Bottlenecks are the components named by the diagnoses of the runs, the most

@@ -129,7 +129,7 @@ const (
 	Clear   Result = "clear"       // each SLO held, with at most half of the violations that it allows
 	Broken  Result = "broken"      // an SLO was missed, with at least twice the violations that it allows
 	Close   Result = "close"       // in between: undecided
-	Scarce  Result = "scarce"      // too few samples to decide, as a repetition would have
+	Scarce  Result = "scarce"      // too few samples to decide
 	Starved Result = "starved"     // INVALID: the generator did not offer the load as planned
 	Void    Result = "void"        // INVALID for another reason
 	Refused Result = "refused"     // the generator cannot start a run at this load

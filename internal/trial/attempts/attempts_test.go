@@ -189,7 +189,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	all, unread, _, err := j.read()
-	if err != nil || len(all) > 2*j.keep || unread != 1 || all[len(all)-1].Run != "more34ns" || longest < j.keep {
+	if err != nil || len(all) > 2*j.keep || len(unread) != 1 || all[len(all)-1].Run != "more34ns" || longest < j.keep {
 		t.Errorf("%d entries and %d that cannot be read, %v", len(all), unread, err)
 	}
 }

@@ -91,10 +91,8 @@ func (j Journal) unlisted(listed []entry, own entry) (all []entry) {
 		return nil
 	}
 	for p := range record.Plans(j.Runs) {
-		if p.Profile.Name != own.Profile || place(p.Target) != own.Target || p.Scope == spec.ScopeTrial {
-			continue
-		}
-		if slices.ContainsFunc(listed, func(e entry) bool { return e.Run == p.Run }) {
+		if p.Profile.Name != own.Profile || place(p.Target) != own.Target || p.Scope == spec.ScopeTrial ||
+			slices.ContainsFunc(listed, func(e entry) bool { return e.Run == p.Run }) {
 			continue
 		}
 		e := entryOf(p, record.Environment{})
@@ -153,7 +151,7 @@ type handed struct {
 func Handed(text string) (func(record.Plan, record.Environment) (int, *record.Earlier), error) {
 	var h handed
 	if text == "" {
-		h.Unknown = "the run was not counted where it was asked for"
+		h.Unknown = "the run was not counted where it was requested"
 	} else if err := foreign.DecodeJSON([]byte(text), 8*maxGroups, &h); err != nil {
 		return nil, fmt.Errorf("earlier attempts: %w", err)
 	}

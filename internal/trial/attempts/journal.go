@@ -67,14 +67,10 @@ func entryOf(p record.Plan, e record.Environment) entry {
 // setup is a digest of what a run asks: the profile, with the changes of the command line, and
 // its scripts.
 func setup(p spec.Profile, scripts []record.Digest) string {
-	data, err := json.Marshal(struct {
+	return digest(struct {
 		Profile spec.Profile
 		Scripts []record.Digest
 	}{p, scripts})
-	if err != nil {
-		return "" // like no other
-	}
-	return spec.DigestOf(data)
 }
 
 // revision is what a service reports about its build, in one word; empty: nothing.
@@ -82,7 +78,12 @@ func revision(s *record.Service) string {
 	if s == nil || len(s.Builds) == 0 {
 		return ""
 	}
-	data, err := json.Marshal(s.Builds) // maps are sorted by key
+	return digest(s.Builds)
+}
+
+// digest is short; empty, as of no other: there is none.
+func digest(v any) string {
+	data, err := json.Marshal(v) // maps are sorted by key
 	if err != nil {
 		return ""
 	}
@@ -120,11 +121,11 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 func (j Journal) begin(own entry) (before []entry, unread int, err error) {
 	own.At = now()
 	err = j.locked(func() error {
-		var all []entry
-		var torn bool
-		if all, unread, torn, err = j.read(); err != nil {
+		all, lines, torn, err := j.read()
+		if err != nil {
 			return err
 		}
+		unread = len(lines)
 		known := slices.IndexFunc(all, func(e entry) bool { return e.Run == own.Run })
 		if before = all; known >= 0 { // it goes on
 			before = all[:known]
@@ -159,15 +160,15 @@ func (j Journal) locked(do func() error) error {
 
 func (j Journal) path() string { return filepath.Join(j.Dir, File) }
 
-// read returns the runs in the order in which they began, and the number of lines that cannot
-// be read. torn: the last line has no end.
-func (j Journal) read() (all []entry, unread int, torn bool, err error) {
+// read returns the runs in the order in which they began, and the lines that cannot be read.
+// torn: the last line has no end.
+func (j Journal) read() (all []entry, unread [][]byte, torn bool, err error) {
 	data, err := foreign.ReadFile(j.path(), maxJournal)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, false, nil
+		return nil, nil, false, nil
 	}
 	if err != nil {
-		return nil, 0, false, err
+		return nil, nil, false, err
 	}
 	at := map[string]int{}
 	for line := range bytes.Lines(data) {
@@ -176,7 +177,7 @@ func (j Journal) read() (all []entry, unread int, torn bool, err error) {
 			continue
 		}
 		if foreign.DecodeJSON(line, maxFields, &e) != nil || e.Run == "" {
-			unread++
+			unread = append(unread, line)
 			continue
 		}
 		i, known := at[e.Run]
@@ -218,11 +219,7 @@ func (j Journal) write(e entry, torn bool) (err error) {
 // prune removes the oldest runs of a journal that has become long. Lines that cannot be read
 // are kept, as long as they are short: they may be attempts.
 func (j Journal) prune() error {
-	data, err := foreign.ReadFile(j.path(), maxJournal)
-	if err != nil {
-		return err
-	}
-	all, _, _, err := j.read()
+	all, unread, _, err := j.read()
 	if err != nil {
 		return err
 	}
@@ -234,9 +231,8 @@ func (j Journal) prune() error {
 	}
 	const maxUnread = 1 << 20
 	left := maxUnread
-	for line := range bytes.Lines(data) {
-		var e entry
-		if line = bytes.TrimSpace(line); len(line) > 0 && len(line) <= left && foreign.DecodeJSON(line, maxFields, &e) != nil {
+	for _, line := range unread {
+		if len(line) <= left {
 			left -= len(line)
 			shorter.Write(append(line, '\n'))
 		}

@@ -34,7 +34,7 @@ func loadChanges(c certificate.Certificate) page.Block {
 		name := spec.NameOf(l.Flow, fmt.Sprintf("%s, %s", l.Change, quantity.Format(l.Rate, "1/s")))
 		t.Rows = append(t.Rows, page.Cells(name, l.At.UTC().Format("15:04:05"), after(l.SettledMs), quantity.Count(l.Scheduled), quantity.Count(l.NotCompleted)))
 	}
-	return listed("Changes in load", t, note("Settled: time from the end of the overload, or from the step, from when on those that arrived kept the latency SLOs until the load rose or ended, known to a second. Arrived and not completed: transactions until then, those of the second itself included."))
+	return listed("Changes in load", t, note("Settled: time from the end of the overload, or from the step, until those that arrived kept the latency SLOs for good (until the load rose or ended), known to a second. Arrived and not completed: transactions until then, those of the second itself included."))
 }
 
 // flows lists the flows of the profile, with the verdict on each.

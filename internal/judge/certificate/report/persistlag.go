@@ -13,7 +13,7 @@ import (
 // behind the acknowledgements was empty; nothing without a ledger. Of a step of several
 // seconds it shows the worst: percentiles must not be averaged.
 func lagChart(r record.Run, spans []record.Span) []page.Chart {
-	if r.Ledger == nil || len(r.Ledger.BySecond) == 0 || r.Misdated() {
+	if r.Ledger == nil || len(r.Ledger.BySecond) == 0 || r.Misdated() != "" {
 		return nil
 	}
 	worst := func(of func(persistence.Second) float64) []*float64 {

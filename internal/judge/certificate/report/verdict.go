@@ -167,8 +167,10 @@ func limitations(c certificate.Certificate, limit int) page.Block {
 
 // leftOut is the table of what did not enter a verdict, with what weighs first.
 func leftOut(c certificate.Certificate, limit int) page.Block {
-	all := slices.Clone(c.LeftOut)
-	slices.SortStableFunc(all, func(a, b certificate.Omission) int { return cmp.Compare(weight(a), weight(b)) })
+	var all []certificate.Omission
+	for _, weighs := range []bool{true, false} {
+		all = append(all, slices.DeleteFunc(slices.Clone(c.LeftOut), func(o certificate.Omission) bool { return o.Weighs != weighs })...)
+	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("flow"), page.Numbers("seconds", "transactions", "requests", "checks", "points", "failed"), []page.Column{{Name: "what", Kind: page.Prose}}),
 		Limit:   limit,
@@ -191,11 +193,4 @@ func leftOut(c certificate.Certificate, limit int) page.Block {
 		t.Rows = append(t.Rows, row)
 	}
 	return listed("Left out of the verdict", t)
-}
-
-func weight(o certificate.Omission) int {
-	if o.Weighs {
-		return 0
-	}
-	return 1
 }

@@ -46,7 +46,7 @@ func Paired(pairs []Pair) (Effect, bool) {
 		return Effect{}, false
 	}
 	slices.Sort(logs)
-	e := Effect{Ratio: math.Exp(median(logs))}
+	e := Effect{Ratio: math.Exp(Median(logs))}
 	if len(logs) >= MinPairs(1) {
 		lower, upper := bootstrapMedian(logs)
 		e.Interval = &Interval{math.Exp(lower), math.Exp(upper)}
@@ -72,7 +72,7 @@ func Unpaired(a, b []float64) (Effect, bool) {
 		}
 	}
 	slices.Sort(shifts)
-	e := Effect{Ratio: math.Exp(median(shifts))}
+	e := Effect{Ratio: math.Exp(Median(shifts))}
 	if cut, ok := shiftCut(len(a), len(b)); ok {
 		e.Interval = &Interval{math.Exp(shifts[cut]), math.Exp(shifts[len(shifts)-1-cut])}
 		p := rankSum(logA, logB)
@@ -95,7 +95,7 @@ func logsOf(values []float64) ([]float64, bool) {
 func hasLog(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
 // median of sorted values, at least one.
-func median(sorted []float64) float64 {
+func Median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -167,7 +167,7 @@ func TestMedians(t *testing.T) {
 					sample = append(sample, values[i])
 				}
 			}
-			want[median(sample)] += 1 / float64(total)
+			want[Median(sample)] += 1 / float64(total)
 		}
 		sum := 0.0
 		for _, m := range medians(values) {
