@@ -101,8 +101,10 @@ func testTexts(t *testing.T) map[string]string {
 		switch hidden := path != "../.." && strings.HasPrefix(d.Name(), "."); { // .git, .cache
 		case err == nil && hidden && d.IsDir():
 			return fs.SkipDir
-		case err != nil || hidden || d.IsDir():
+		case err != nil || hidden || !d.Type().IsRegular():
 			return err
+		case !strings.HasSuffix(path, ".txtar") && !strings.HasSuffix(path, "_test.go"):
+			return nil
 		}
 		text, err := os.ReadFile(path)
 		text = commentPrefix.ReplaceAll(text, []byte(" "))

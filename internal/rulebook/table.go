@@ -100,7 +100,7 @@ var table = []Rule{
 		Source: "TPC-E",
 	},
 	{
-		ID: Script, What: "The script sends something in each transaction, and throws no error of its own: none before it has sent anything, and no TypeError or the like where every request succeeded", Limit: fmt.Sprintf("%g %% of the transactions without anything sent", 100*MaxSilent), Unit: "transactions", Effect: invalid + " where these decide the verdict; else a limitation with their number", EachFlow: true,
+		ID: Script, What: "The script sends something in each transaction, and makes no error of its own: no exception before it has sent anything, no request that cannot be sent (a URL without a scheme), and no TypeError or the like where every request succeeded", Limit: fmt.Sprintf("%g %% of the transactions without anything sent", 100*MaxSilent), Unit: "transactions", Effect: invalid + " where these decide the verdict; else a limitation with their number", EachFlow: true,
 		Advice: "Fix the script: run it once against the target with `assay k6 run`, and give it what it needs (env of the profile).",
 		Source: "ours",
 	},

@@ -39,7 +39,7 @@ func TestLedgerOfAnotherForm(t *testing.T) {
 		want      verdict.Outcome
 		says      string
 	}{
-		"server": {"NOW(6)", "SELECT id, at FROM server WHERE run_id = ?", 0, verdict.Pass, "which is corrected"},
+		"server": {"NOW(6)", "SELECT id, at FROM server WHERE run_id = ?", 0, verdict.Pass, "which are corrected"},
 		"tokyo":  {"UTC_TIMESTAMP(6) + INTERVAL 9 HOUR", "SELECT id, at FROM tokyo WHERE run_id = ?", 0, verdict.Invalid, "after they were read"},
 		"wrong":  {"UTC_TIMESTAMP(6)", "SELECT number, at FROM wrong WHERE run_id = ?", 0, verdict.Invalid, "identities differ in form"},
 		"lost":   {"NOW(6)", "SELECT id, at FROM lost WHERE run_id = ?", 10, verdict.LostWrite, "lost "},

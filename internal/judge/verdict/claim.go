@@ -168,6 +168,9 @@ func uncompletedText(p *part, throughput SLO) string {
 		}
 	}
 	if class := whyFailed(describeErrors(p.whole)); class != "" && p.ended[metric.Failed].n > 0 {
+		if class == metric.ErrorScript {
+			class += exception(p.evidence)
+		}
 		counts = append(counts, "most frequent error: "+class)
 	}
 	text := fmt.Sprintf("%d of %d transactions were not completed (%s)", *throughput.Violations, *throughput.Samples, strings.Join(counts, ", "))

@@ -29,6 +29,8 @@ type Recovery struct {
 	// recovery.
 	Until time.Time
 	Rose  bool
+	// Doubtful: violations after the system recovered are perhaps a relapse.
+	Doubtful bool
 }
 
 // unseen reports that the load ended, or rose again, too early to show anything of the
@@ -133,6 +135,7 @@ func recoveries(e *evidence) (all []Recovery, cuts []recovering) {
 		samples, events := sampledViolations(o), eventsAfter(e, d, end)
 		most := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.possible }), counted.keptInMinutes)
 		least := courseOf(d, events, countAll(samples, func(v violations) []stats.Batch { return v.cleared }), counted.keptInRest)
+		r.Doubtful = least.ok && !most.ok
 		since := func(second int64) float64 {
 			return max(0, float64(time.Unix(from+second, 0).Sub(r.At))/float64(time.Millisecond))
 		}
@@ -189,6 +192,8 @@ func (r Recovery) text() string {
 	switch {
 	case r.unseen():
 		return name + ": " + r.unseenText("its effect")
+	case r.Doubtful:
+		return name + ": " + over + ", unless later violations are a relapse"
 	case r.RecoveryMs.Most == nil:
 		return fmt.Sprintf("%s: not %s after %s s", name, over, number(*r.RecoveryMs.Least/1000))
 	}

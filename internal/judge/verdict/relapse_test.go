@@ -28,6 +28,7 @@ func TestRelapse(t *testing.T) {
 	// The overload ends in second 40.
 	start := []spec.Stage{{Rate: 20, For: 20 * time.Second, Judge: true}, {Rate: 30, For: 20 * time.Second, Overload: true}}
 	after := []spec.Stage{{Rate: 20, For: 60 * time.Second}}
+	long := []spec.Stage{{Rate: 20, For: 400 * time.Second}}
 	falling := []spec.Stage{{Rate: 20, For: 20 * time.Second}, {Rate: 10, Ramp: 2 * time.Second, For: 40 * time.Second}}
 	judged := []spec.Stage{{Rate: 20, For: 60 * time.Second, Judge: true}}
 	for name, tt := range map[string]struct {
@@ -45,6 +46,8 @@ func TestRelapse(t *testing.T) {
 		"slow within the limit, good from then on":   {after, []span{{40, 43}, {54, 57}}, Pass},
 		"one bad second":                             {after, []span{{70, 71}}, Pass},
 		"two bad seconds, as many as the SLO allows": {after, []span{{60, 61}, {80, 81}}, Pass},
+		"more than the SLO allows, once":             {long, []span{{75, 95}}, Inconclusive},
+		"perhaps dead at the end":                    {long, []span{{425, 440}}, Inconclusive},
 		"more than the SLO allows, and not clearly":  {after, []span{{75, 80}}, Inconclusive},
 		"good": {after, nil, Pass},
 	} {
@@ -57,6 +60,9 @@ func TestRelapse(t *testing.T) {
 			})).Record())
 			if s := findSLO(t, v, metric.SettleTime); s.Outcome != tt.want || v.Outcome == Pass && tt.want != Pass {
 				t.Errorf("%s, want %s; %s", s.Outcome, tt.want, v.Claim)
+			}
+			if doubt := strings.Contains(v.Claim, "overload of 30/s: settled, unless later violations are a relapse"); doubt != strings.HasPrefix(name, "perhaps dead") {
+				t.Error(v.Claim)
 			}
 		})
 	}

@@ -58,8 +58,13 @@ func ownText(e *evidence, own, silent int64) string {
 // none is known.
 func thrown(e *evidence) string {
 	if n := misasked(e); n > 0 {
-		return fmt.Sprintf(": %d requests of its were invalid, such as a URL without a scheme, and were not sent", n)
+		return fmt.Sprintf(": %d of its requests were invalid, such as a URL without a scheme, and were not sent", n)
 	}
+	return exception(e)
+}
+
+// exception is the first exception of the script, after a colon; empty: none is known.
+func exception(e *evidence) string {
 	for _, w := range e.Facts.Workers {
 		if w.Thrown != "" {
 			return ": " + w.Thrown

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/internal/testing/synthetic"
 )
 
-const exception = "ReferenceError: secret is not defined (pay.js:3:7)"
+const thrownText = "ReferenceError: secret is not defined (pay.js:3:7)"
 
 // endings are a system whose transactions end like this in so many of a hundred.
 func endings(outcome string, inHundred int64) synthetic.System {
@@ -81,25 +81,35 @@ func TestNothingCompletedAndNothingSent(t *testing.T) {
 		},
 		"the script throws before it sends anything": {
 			system: endings(synthetic.Threw, 100), want: Invalid,
-			claim: "synthetic cannot be judged: the script sent nothing in any of 750 transactions: no request, no statement, and no attempt to connect: " + exception, omitted: []string{"script-errors"},
+			claim: "synthetic cannot be judged: the script sent nothing in any of 750 transactions: no request, no statement, and no attempt to connect: " + thrownText, omitted: []string{"script-errors"},
 		},
 		"the script throws before it sends anything, in 30 of 100": {
 			system: endings(synthetic.Threw, 30), want: Invalid,
-			claim: "the script itself failed 180 of 600 transactions: " + exception, omitted: []string{"script-errors"},
+			claim: "the script itself failed 180 of 600 transactions: " + thrownText, omitted: []string{"script-errors"},
 		},
 		"the script throws after requests that succeed": {
 			system: endings(synthetic.OwnError, 100), want: Invalid,
-			claim: "the script decides the verdict: transaction_duration p(95)<250 has 600 violations, at least 0 without the script's own errors, 30 allowed; the script itself failed 600 of 600 transactions: " + exception, omitted: []string{"script-errors"},
+			claim: "the script decides the verdict: transaction_duration p(95)<250 has 600 violations, at least 0 without the script's own errors, 30 allowed; the script itself failed 600 of 600 transactions: " + thrownText, omitted: []string{"script-errors"},
 		},
 		"the script asks for what is no request": {
 			system: endings(metric.Failed, 100), want: Invalid,
-			claim: "the script itself failed 600 of 600 transactions: 600 requests of its were invalid, such as a URL without a scheme, and were not sent (smoke", omitted: []string{"script-errors"},
+			claim: "the script itself failed 600 of 600 transactions: 600 of its requests were invalid, such as a URL without a scheme, and were not sent (smoke", omitted: []string{"script-errors"},
 			change: func(c *synthetic.Case) {
 				edit(c, "worker/0", metric.ViolationsCleared, times(0))
 				for i := range c.Frames {
 					for _, n := range pointsNamed(&c.Frames[i], metric.TransactionsScheduled) {
 						c.Frames[i].Points = append(c.Frames[i].Points, metric.CounterPoint(metric.Of(metric.ScriptFailed), n.Value), metric.CounterPoint(metric.Of(metric.GeneratorUndone), n.Value),
 							metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", metric.ErrorRequest), n.Value))
+					}
+				}
+			},
+		},
+		"the script throws over the answers": {
+			system: endings(metric.Failed, 100), want: Fail, claim: "(600 failed, most frequent error: script error: " + thrownText + ")",
+			change: func(c *synthetic.Case) {
+				for i := range c.Frames {
+					for _, n := range pointsNamed(&c.Frames[i], metric.TransactionsScheduled) {
+						c.Frames[i].Points = append(c.Frames[i].Points, metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtClient, "class", metric.ErrorScript), 2*n.Value))
 					}
 				}
 			},
@@ -153,7 +163,7 @@ func TestNothingCompletedAndNothingSent(t *testing.T) {
 				p.Flows[0].SLOs = p.Flows[0].SLOs[:6] // without the maximum, which one transaction decides
 			}
 			run := synthetic.New(p, 1, c.system)
-			run.Run.Facts.Workers[0].Thrown = exception
+			run.Run.Facts.Workers[0].Thrown = thrownText
 			if c.change != nil {
 				c.change(run)
 			}
