@@ -145,7 +145,7 @@ fmt: linter ## Format with gofumpt
 	$(LINTER) fmt cmd internal lab *.go
 
 .PHONY: calibrate
-calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 4 minutes, two cores)
+calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 8 minutes, two cores)
 	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./internal/judge/stats -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Calibration ./internal/judge/verdict -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Matrix ./internal/judge/verdict -calibrate
