@@ -13,10 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	"assay.dev/assay/internal/judge/verdict"
@@ -62,16 +60,7 @@ func TestScriptsCannotExcuseFailures(t *testing.T) {
 	defer server.Close()
 	defer secure.Close()
 	defer close(s.done)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := grpc.NewServer()
-	grpc_health_v1.RegisterHealthServer(calls, s)
-	reflection.Register(calls)
-	served := make(chan error, 1)
-	go func() { served <- calls.Serve(listener) }()
-	defer func() { calls.Stop(); <-served }()
+	calls := serveCalls(t, s)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +82,7 @@ let connected = false;
 export default function () {
   if (!connected) { client.connect('%s', { plaintext: true, reflect: true }); connected = true; }
   client.invoke('grpc.health.v1.Health/Check', { service: '%d' }, { tags: { expected_status: '%s' } });
-}`, listener.Addr(), code, tag)
+}`, calls, code, tag)
 	}
 	fails := map[string]string{
 		"null":        web(`http.setResponseCallback(null);`, `function () { http.get(url + '/500'); }`),

@@ -103,7 +103,8 @@ func TestCertifiesCalls(t *testing.T) {
 	}
 }
 
-func certifyCalls(t *testing.T, s *callServer, want verdict.Outcome) verdict.Verdict {
+// serveCalls serves gRPC, with reflection, until the test ends, and returns its address.
+func serveCalls(t *testing.T, s grpc_health_v1.HealthServer) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -114,10 +115,16 @@ func certifyCalls(t *testing.T, s *callServer, want verdict.Outcome) verdict.Ver
 	reflection.Register(calls)
 	served := make(chan error, 1)
 	go func() { served <- calls.Serve(listener) }()
-	defer func() {
+	t.Cleanup(func() {
 		calls.Stop()
 		<-served
-	}()
+	})
+	return listener.Addr().String()
+}
+
+func certifyCalls(t *testing.T, s *callServer, want verdict.Outcome) verdict.Verdict {
+	t.Helper()
+	address := serveCalls(t, s)
 	server := httptest.NewServer(s)
 	defer server.Close()
 
@@ -128,7 +135,7 @@ func certifyCalls(t *testing.T, s *callServer, want verdict.Outcome) verdict.Ver
 		{Metric: metric.WebSocket.Failed, Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
 		{Metric: metric.GRPC.Duration(), Selector: []metric.Label{{Key: "name", Value: check}}, Expression: "p(50)<500", Aggregate: spec.Percentile, Quantile: 0.5, Operator: "<", Bound: 500},
 	}
-	v := verdict.Judge(certify(t, options(t, p, strings.ReplaceAll(callScript, "GRPC", listener.Addr().String()), server.URL)))
+	v := verdict.Judge(certify(t, options(t, p, strings.ReplaceAll(callScript, "GRPC", address), server.URL)))
 	for i, slo := range v.SLOs[:2] {
 		if i == 0 || !s.hangs { // WebSockets are answered
 			if slo.Outcome == want {
